@@ -1,0 +1,38 @@
+# omnibus_module(<group>/<module> [USES <our modules>] [LINK <libraries>] [PRIVATE_LINK <libraries>])
+#   A static library omnibus_<module> of every .cc in the calling folder. Public headers live in
+#   include/omnibus/<group>/<module>/. USES must agree with tests/lint/modules.txt (the lint checks it).
+function(omnibus_module path)
+  cmake_parse_arguments(A "" "" "USES;LINK;PRIVATE_LINK" ${ARGN})
+  get_filename_component(name ${path} NAME)
+  set(target omnibus_${name})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  set(uses ${A_USES})
+  list(TRANSFORM uses PREPEND omnibus_)
+  if(sources)
+    add_library(${target} STATIC ${sources})
+    target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+    target_link_libraries(${target} PUBLIC ${uses} ${A_LINK} PRIVATE ${A_PRIVATE_LINK})
+  else()
+    add_library(${target} INTERFACE)
+    target_include_directories(${target} INTERFACE ${PROJECT_SOURCE_DIR}/include)
+    target_link_libraries(${target} INTERFACE ${uses} ${A_LINK})
+  endif()
+endfunction()
+
+# omnibus_test(<name> [USES <our modules>] [LINK <libraries>] [SOURCES <files>] [LABELS <labels>])
+#   One GoogleTest program test_<name> of every *_test.cc in the calling folder (or of SOURCES); each
+#   TEST becomes a ctest of its own.
+function(omnibus_test name)
+  cmake_parse_arguments(A "" "" "USES;LINK;SOURCES;LABELS" ${ARGN})
+  if(NOT A_SOURCES)
+    file(GLOB A_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cc)
+  endif()
+  set(uses ${A_USES})
+  list(TRANSFORM uses PREPEND omnibus_)
+  add_executable(test_${name} ${A_SOURCES})
+  target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(test_${name} PRIVATE
+    OMNIBUS_SOURCE_DIR="${PROJECT_SOURCE_DIR}" OMNIBUS_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  target_link_libraries(test_${name} PRIVATE ${uses} ${A_LINK} GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(test_${name} TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60 PROPERTIES LABELS unit ${A_LABELS})
+endfunction()

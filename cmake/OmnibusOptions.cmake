@@ -1,0 +1,33 @@
+option(OMNIBUS_TESTS "Build the tests" ON)
+option(OMNIBUS_BENCHMARKS "Build the benchmarks" OFF)
+option(OMNIBUS_FUZZERS "Build the libFuzzer targets (needs clang)" OFF)
+set(OMNIBUS_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=: 'address,undefined' or 'thread'")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1 -D_GLIBCXX_ASSERTIONS")
+
+# Determinism rests on rounding that the source spells out: no contraction, no fast-math, anywhere.
+add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror=return-type -ffp-contract=off)
+
+if(OMNIBUS_SANITIZE)
+  add_compile_options(-fsanitize=${OMNIBUS_SANITIZE} -fno-omit-frame-pointer -g1)
+  add_link_options(-fsanitize=${OMNIBUS_SANITIZE})
+else()
+  add_compile_options(-fstack-protector-strong -fstack-clash-protection -fcf-protection)
+  add_compile_options($<$<CONFIG:Release>:-D_FORTIFY_SOURCE=3>)
+  set(CMAKE_EXE_LINKER_FLAGS "${CMAKE_EXE_LINKER_FLAGS} -pie -Wl,-z,relro,-z,now")
+endif()
+add_link_options(-Wl,--as-needed)
+
+find_program(OMNIBUS_CCACHE ccache)
+if(OMNIBUS_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER ${OMNIBUS_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${OMNIBUS_CCACHE})
+endif()
+find_program(OMNIBUS_MOLD mold)
+if(OMNIBUS_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()

@@ -1,0 +1,49 @@
+// What a client may ask of one sequence. Values only, already validated: bounds are checked at the doors
+// against one field table (server/openai), so the core never re-checks a range.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "omnibus/base/common/ids.h"
+
+namespace omnibus {
+
+struct SamplingParams {
+  // Sampling. temperature 0 = greedy (ties go to the lowest id).
+  float temperature = 1.0F;
+  float top_p = 1.0F;  // 0: keep the top token only
+  int32_t top_k = 0;   // <= 0: off
+  float min_p = 0.0F;
+  float repetition_penalty = 1.0F;  // over prompt and output
+  float presence_penalty = 0.0F;    // over output only
+  float frequency_penalty = 0.0F;   // over output only
+  std::vector<std::pair<TokenId, float>> logit_bias;
+  std::vector<TokenId> allowed_token_ids;  // empty: all
+  uint64_t seed = 0;                       // always set: drawn at admission when the client gave none
+
+  // What to report. nullopt: no logprobs; 0: the sampled token only; k: also the top k.
+  std::optional<int32_t> logprobs;
+  std::optional<int32_t> prompt_logprobs;
+
+  // When to stop. max_tokens is already clamped to the room in the context.
+  int32_t max_tokens = 16;
+  int32_t min_tokens = 0;               // EOS, stop ids and stop strings are suppressed until then
+  std::vector<std::string> stop;        // judged by OutputProcessor, on text
+  std::vector<TokenId> stop_token_ids;  // judged by the core
+  bool ignore_eos = false;
+  bool include_stop_str_in_output = false;
+  bool skip_special_tokens = true;
+};
+
+// Embeddings and scores; the shape exists so that Request never changes, admission refuses it until a model
+// has a PoolingHead.
+struct PoolingParams {
+  bool normalize = true;
+  std::optional<int32_t> dimensions;
+};
+
+}  // namespace omnibus
