@@ -1,0 +1,93 @@
+// AsyncEngine: the thread-safe door of the engine. Submit, cancel, stream; behind it one engine thread owns
+// every mutable structure of the core, and text work (detokenising, stop strings) runs sharded on the text
+// pool.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "omnibus/base/common/clock.h"
+#include "omnibus/base/common/ids.h"
+#include "omnibus/base/common/metrics.h"
+#include "omnibus/base/common/status.h"
+#include "omnibus/contract/request/request.h"
+#include "omnibus/contract/request/request_output.h"
+#include "omnibus/contract/step/memory_plan.h"
+#include "omnibus/contract/step/scheduler_output.h"
+#include "omnibus/control/executor/executor.h"
+#include "omnibus/text/tokenizer/tokenizer.h"
+
+namespace omnibus {
+
+struct EngineConfig {
+  int32_t max_model_len = 0;             // tokens of prompt + output, > 0
+  int32_t max_num_seqs = 32;             // rows per step
+  int32_t max_num_batched_tokens = 512;  // token budget per step
+  int32_t max_waiting_requests = 256;
+  int32_t text_threads = 1;
+  Numerics numerics = Numerics::kFast;
+  std::string model_name;        // label of metrics
+  bool check_integrity = false;  // after every step (tests); when idle in debug builds regardless
+};
+
+// One client request; n choices are fanned out here and come back at one sink, told apart by
+// RequestOutput::index. Choice i samples with splitmix64(seed, i); with n == 1 too.
+struct GenerateRequest {
+  std::vector<TokenId> prompt_token_ids;
+  SamplingParams sampling;  // max_tokens <= 0: until the context is full. Larger than the room: clamped
+  int32_t n = 1;
+  std::string tenant_salt;
+  int32_t priority = 0;
+  std::optional<MonotonicNs> deadline;
+};
+
+// Called on a text-pool thread, never concurrently for one request; must not block. The last call for each
+// index carries finish_reason (kAbort and kError with a status) and there is exactly one such call per
+// accepted choice.
+using OutputSink = std::function<void(RequestOutput)>;
+
+struct EngineHealth {
+  bool ready = false;  // a forward pass succeeded and the loop turns
+  bool draining = false;
+  std::string reason;  // why not ready: "loading", "stalled", "draining", "failed: ..."
+  int32_t running = 0, waiting = 0;
+  uint64_t steps = 0;  // steps completed
+  int32_t total_blocks = 0, used_blocks = 0;
+};
+
+class AsyncEngine {
+ public:
+  // Starts executor and threads; returns when a real forward pass has succeeded. `metrics` and `clock`
+  // outlive it.
+  static StatusOr<std::unique_ptr<AsyncEngine>> start(const EngineConfig& config,
+                                                      std::unique_ptr<Executor> executor,
+                                                      std::shared_ptr<const Tokenizer> tokenizer,
+                                                      MetricsRegistry* metrics, const Clock* clock);
+  virtual ~AsyncEngine() = default;  // aborts what is in flight, joins the threads
+
+  // Everything below: any thread.
+
+  // Checks the request against model and limits before admission: empty prompt, ids outside the vocabulary,
+  // prompt longer than the context (400 context_length_exceeded, both counts), larger than the whole KV cache
+  // (400), queue full (429 with Retry-After), draining (503). On success every choice will reach `sink`
+  // exactly once with an end.
+  virtual StatusOr<RequestId> submit(GenerateRequest request, OutputSink sink) = 0;
+  // Frees the KV of all choices after the current step; the sink gets kAbort for those still open. Unknown or
+  // finished ids are ignored.
+  virtual void cancel(RequestId id) = 0;
+
+  virtual EngineHealth health() const = 0;
+  virtual const EngineConfig& config() const = 0;
+  virtual const MemoryPlan& memory_plan() const = 0;
+  virtual const Tokenizer& tokenizer() const = 0;
+  // No new work from now on; true once nothing runs or waits, false at the deadline (then the rest is
+  // aborted).
+  virtual bool drain(std::chrono::milliseconds limit) = 0;
+};
+
+}  // namespace omnibus
