@@ -25,7 +25,7 @@ void declare_log(OptionSet& options, LogConfig& log) {
                      "One line per event, as text or as a JSON object");
 }
 
-void declare_engine(OptionSet& options, EngineConfig& engine) {
+void declare_engine(OptionSet& options, EngineOptions& engine) {
   options.begin_group("Engine");
   options.add("max-model-len", engine.max_model_len, 1, kMany,
               "Longest prompt plus answer in tokens (default: the model's own)");
@@ -80,7 +80,7 @@ void declare_run(OptionSet& options, RunConfig& config) {
   declare_log(options, config.log);
 }
 
-Status check_engine(const EngineConfig& engine) {
+Status check_engine(const EngineOptions& engine) {
   const std::array<std::pair<const char*, int32_t>, 2> sizes = {
       {{"--tensor-parallel-size", engine.tensor_parallel_size},
        {"--pipeline-parallel-size", engine.pipeline_parallel_size}}};

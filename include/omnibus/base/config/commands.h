@@ -27,7 +27,7 @@ struct LogConfig {
 };
 
 // What an engine is made of; shared by serve and run.
-struct EngineConfig {
+struct EngineOptions {
   std::optional<int32_t> max_model_len;           // tokens; absent: the model's own
   int32_t max_num_seqs = 32;                      // requests running at once
   std::optional<int32_t> max_num_batched_tokens;  // tokens per step; absent: from the step cost
@@ -55,7 +55,7 @@ struct HttpConfig {
 
 struct ServeConfig {
   std::string model = kDefaultModel;
-  EngineConfig engine;
+  EngineOptions engine;
   HttpConfig http;
   LogConfig log;
   std::vector<std::string> served_model_names;  // empty: the model's own name
@@ -77,7 +77,7 @@ struct RunConfig {
   std::optional<double> top_p;
   std::optional<int32_t> top_k;
   std::optional<int32_t> max_tokens;
-  EngineConfig engine;  // engine.seed is also the seed of the answers
+  EngineOptions engine;  // engine.seed is also the seed of the answers
   LogConfig log;
   std::string chat_template_file;
 };
