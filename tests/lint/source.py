@@ -68,7 +68,7 @@ class ModuleTable:
         for prefix in ("src/", "include/omnibus/"):
             if path.startswith(prefix):
                 return self.module_of_folder(path[len(prefix) :])
-        return "kernels" if path.startswith("kernels/") else None
+        return "kernels" if path.startswith(("kernels/", "include/omnibus_kernels/")) else None
 
     def module_of_folder(self, folder):
         parts = folder.split("/")
