@@ -290,7 +290,7 @@ Status GgufParser::read_floats(std::string_view what, uint64_t count, GgufValue*
 }
 
 Status GgufParser::read_bools(std::string_view what, uint64_t count, GgufValue* value) {
-  OMNIBUS_RETURN_IF_ERROR(charge(what, count / 8 + 1));
+  OMNIBUS_RETURN_IF_ERROR(charge(what, count));
   std::vector<bool> out(count);
   for (uint64_t i = 0; i < count; ++i) {
     uint8_t byte = 0;
