@@ -35,7 +35,7 @@ TEST(ParallelContextTest, SharesPartitionTheUnitsIntoSubtrees) {
         EXPECT_EQ(range.begin, covered) << "shares are contiguous and in rank order";
         covered = range.end;
         ASSERT_LE(range.begin, range.end);
-        if (range.size() > 0) EXPECT_TRUE(nodes.contains({range.begin, range.end}));
+        EXPECT_TRUE(range.size() == 0 || nodes.contains({range.begin, range.end}));
       }
       EXPECT_EQ(covered, units);
     }
