@@ -15,7 +15,8 @@ namespace omnibus {
 class ComputePool {
  public:
   // threads <= 0: physical cores within the affinity mask and the cgroup quota. `pin`: thread i to the i-th
-  // such core.
+  // such core; the calling thread becomes thread 0 and gets its mask back when the pool ends (create and
+  // destroy on one thread; threads it starts meanwhile inherit the pin).
   static StatusOr<std::unique_ptr<ComputePool>> create(int32_t threads, bool pin);
   virtual ~ComputePool() = default;
 

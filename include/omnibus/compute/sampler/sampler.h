@@ -1,6 +1,14 @@
 // Sampler: one token per row from HeadOutput. Deterministic in (seed, position, draw): Philox4x32-10;
-// independent of the batch. Filters in vLLM's order: temperature, min-p, top-k, top-p. Greedy ties go to the
-// lowest id. No full sort: top-p without top-k finds its threshold by a histogram over exp(logit).
+// independent of the batch. No full sort: a threshold is found by histograms over the bits of the logits.
+//
+// Order (vLLM's): penalties, bias and mask (in the head), then temperature, min-p, top-k, top-p. Each filter
+// sees only what the one before left, and top-p takes shares of what is left. Exactly:
+//   min-p  keeps a token when its probability >= min_p * (probability of the best);
+//   top-k  keeps the k best; equal logits go to the lower ids;
+//   top-p  keeps a token when the probabilities of those above it sum to less than top_p; always the best
+//   one.
+// Then one uniform number, philox_uniform(seed, position, 0), walks the kept tokens in ascending id.
+// temperature 0, top_k 1 and top_p 0 are greedy; ties go to the lowest id.
 #pragma once
 
 #include <cstdint>

@@ -81,6 +81,8 @@ class GgufFile {
   virtual std::span<const uint8_t> tensor_data(const GgufTensorInfo& tensor) const = 0;
   virtual uint64_t file_bytes() const = 0;
   virtual uint32_t version() const = 0;
+  // The path given to open(), or the label given to parse(): the head of every error message.
+  virtual const std::string& label() const = 0;
   // Gives the pages of one tensor back to the system once it is packed (a hint).
   virtual void release_pages(const GgufTensorInfo& tensor) const = 0;
 

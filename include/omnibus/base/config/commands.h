@@ -1,0 +1,116 @@
+// The commands of omnibus and their frozen configs. Filled once by parse_command_line, passed by const
+// reference from then on.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "omnibus/base/common/log.h"
+#include "omnibus/base/common/status.h"
+#include "omnibus/base/config/option_set.h"
+
+namespace omnibus {
+
+// The model that serve and run take when none is named (model_store resolves it).
+inline constexpr char kDefaultModel[] = "smollm2:135m";
+
+enum class NumericsOption { kFast, kF32 };
+enum class CpuIsaOption { kAuto, kGeneric, kAvx2, kAvx512 };
+
+struct LogConfig {
+  LogLevel level = LogLevel::kInfo;
+  LogFormat format = LogFormat::kText;
+};
+
+// What an engine is made of; shared by serve and run.
+struct EngineOptions {
+  std::optional<int32_t> max_model_len;           // tokens; absent: the model's own
+  int32_t max_num_seqs = 32;                      // requests running at once
+  std::optional<int32_t> max_num_batched_tokens;  // tokens per step; absent: from the step cost
+  NumericsOption numerics = NumericsOption::kFast;
+  CpuIsaOption cpu_isa = CpuIsaOption::kAuto;
+  int32_t threads = 0;              // compute threads; 0: one per core
+  int64_t kv_cache_memory_mib = 0;  // 0: from the memory limit and the two maxima above
+  int32_t tensor_parallel_size = 1;
+  int32_t pipeline_parallel_size = 1;
+  std::optional<uint64_t> seed;  // seeds the draw of requests that bring none; absent: from the system
+  int32_t max_logprobs = 20;     // most alternatives a request may ask for
+};
+
+// Limits of the HTTP listener (docs/design.md, security). Times in seconds.
+struct HttpConfig {
+  std::string host = "127.0.0.1";
+  int32_t port = 8000;  // 0: any free port
+  int64_t max_body_bytes = 32 << 20;
+  int32_t max_connections = 1024;
+  double header_timeout_s = 10;
+  double body_timeout_s = 60;
+  double keep_alive_timeout_s = 75;
+  double drain_timeout_s = 30;
+};
+
+struct ServeConfig {
+  std::string model = kDefaultModel;
+  EngineOptions engine;
+  HttpConfig http;
+  LogConfig log;
+  std::vector<std::string> served_model_names;  // empty: the model's own name
+  std::vector<std::string> api_keys;            // those of --api-key-file are added by the parser
+  std::string api_key_file;
+  bool allow_unauthenticated = false;
+  int32_t max_waiting_requests = 1024;  // more get 429
+  bool any_model = false;               // any "model" in a request means the one that is served
+  bool strict_fields = false;           // an unknown field of a request is 400
+  bool trust_request_chat_template = false;
+  std::string chat_template_file;  // "" : the model's own
+};
+
+struct RunConfig {
+  std::string model = kDefaultModel;
+  std::vector<std::string> prompt_words;  // empty: a conversation in the terminal
+  std::string system;
+  std::optional<double> temperature;  // absent: the model's or the program's default
+  std::optional<double> top_p;
+  std::optional<int32_t> top_k;
+  std::optional<int32_t> max_tokens;
+  EngineOptions engine;  // engine.seed is also the seed of the answers
+  LogConfig log;
+  std::string chat_template_file;
+};
+
+struct PullConfig {
+  std::string model = kDefaultModel;
+};
+struct ListConfig {};
+struct ShowConfig {
+  std::string model;
+};
+struct VersionConfig {};
+// --help, or no more than that: print `text` on stdout, exit 0.
+struct HelpConfig {
+  std::string text;
+};
+
+using ParsedCommand =
+    std::variant<ServeConfig, RunConfig, PullConfig, ListConfig, ShowConfig, VersionConfig, HelpConfig>;
+
+// `args` without the program's name. Every error is INVALID_ARGUMENT and names the flag, variable or file
+// line: print it on stderr, exit 2.
+StatusOr<ParsedCommand> parse_command_line(std::span<const std::string> args,
+                                           const EnvLookup& env = process_environment());
+
+// The options of `serve`, for programs that serve with something added (the replay server): declare into an
+// own OptionSet, add to it, parse_options, then finish_serve_config.
+void declare_options(OptionSet& options, ServeConfig& config);
+// Reads --api-key-file and checks what no single option can: workers that do not exist yet, a bind beyond
+// loopback without a key, feature pairs.
+Status finish_serve_config(ServeConfig& config);
+
+// True for 127.0.0.0/8, ::1 and "localhost".
+bool is_loopback_host(const std::string& host);
+
+}  // namespace omnibus

@@ -1,0 +1,200 @@
+#include "omnibus/base/config/commands.h"
+
+#include <array>
+#include <fstream>
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include "omnibus/base/config/feature_pairs.h"
+
+namespace omnibus {
+namespace {
+
+constexpr int64_t kMany = 1 << 30;
+
+void declare_log(OptionSet& options, LogConfig& log) {
+  options.begin_group("Log");
+  options.add_choice("log-level", log.level,
+                     {{"debug", LogLevel::kDebug},
+                      {"info", LogLevel::kInfo},
+                      {"warning", LogLevel::kWarning},
+                      {"error", LogLevel::kError}},
+                     "Least severe line that is written to stderr");
+  options.add_choice("log-format", log.format, {{"text", LogFormat::kText}, {"json", LogFormat::kJson}},
+                     "One line per event, as text or as a JSON object");
+}
+
+void declare_engine(OptionSet& options, EngineOptions& engine) {
+  options.begin_group("Engine");
+  options.add("max-model-len", engine.max_model_len, 1, kMany,
+              "Longest prompt plus answer in tokens (default: the model's own)");
+  options.add("max-num-seqs", engine.max_num_seqs, 1, 65536, "Requests that run at the same time");
+  options.add("max-num-batched-tokens", engine.max_num_batched_tokens, 1, kMany,
+              "Tokens computed in one step (default: from the measured cost of a step)");
+  options.add_choice("numerics", engine.numerics,
+                     {{"fast", NumericsOption::kFast}, {"f32", NumericsOption::kF32}},
+                     "fast: 8-bit activations; f32: float activations and cache");
+  options.add("threads", engine.threads, 0, 4096, "Compute threads; 0: one per core");
+  options.add_choice("cpu-isa", engine.cpu_isa,
+                     {{"auto", CpuIsaOption::kAuto},
+                      {"generic", CpuIsaOption::kGeneric},
+                      {"avx2", CpuIsaOption::kAvx2},
+                      {"avx512", CpuIsaOption::kAvx512}},
+                     "Instruction set of the kernels; auto: the best this machine has");
+  options.add("kv-cache-memory", engine.kv_cache_memory_mib, 0, int64_t{1} << 30,
+              "Memory for the KV cache in MiB; 0: 25 % of the memory limit, and no more than can be used");
+  options.add("tensor-parallel-size", engine.tensor_parallel_size, 1, 4096, "Devices that share each layer");
+  options.add("pipeline-parallel-size", engine.pipeline_parallel_size, 1, 4096, "Stages of layers");
+  options.add("seed", engine.seed, "Makes requests that bring no seed repeatable (default: random)");
+  options.add("max-logprobs", engine.max_logprobs, 0, 20,
+              "Most alternatives per token a request may ask for");
+}
+
+void declare_http(OptionSet& options, HttpConfig& http) {
+  options.begin_group("Listener");
+  options.add("host", http.host, "ADDRESS", "Address to listen on");
+  options.add("port", http.port, 0, 65535, "Port to listen on; 0: any free one");
+  options.add("max-body-bytes", http.max_body_bytes, 1024, int64_t{1} << 40, "Largest request body");
+  options.add("max-connections", http.max_connections, 1, 1 << 20, "Open connections; more are turned away");
+  options.add("header-timeout", http.header_timeout_s, 0.01, 86400, "Seconds a client has for its headers");
+  options.add("body-timeout", http.body_timeout_s, 0.01, 86400, "Seconds a client has for its body");
+  options.add("keep-alive-timeout", http.keep_alive_timeout_s, 0.01, 86400,
+              "Seconds an idle connection stays");
+  options.add("drain-timeout", http.drain_timeout_s, 0, 86400,
+              "Seconds that running requests have to finish after SIGTERM");
+}
+
+void declare_run(OptionSet& options, RunConfig& config) {
+  options.add_positional("MODEL", config.model, "Path of a GGUF file, name in the store, or alias");
+  options.add_words("PROMPT", config.prompt_words, "Question to answer; without one: a conversation");
+  options.begin_group("Answer");
+  options.add("system", config.system, "TEXT", "System message");
+  options.add("temperature", config.temperature, 0, 2, "0: always the likeliest token");
+  options.add("top-p", config.top_p, 0, 1, "Keep the likeliest tokens up to this sum of probabilities");
+  options.add("top-k", config.top_k, -1, kMany, "Keep this many of the likeliest tokens; 0 or -1: all");
+  options.add("max-tokens", config.max_tokens, 1, kMany, "Longest answer (default: what the context holds)");
+  options.add("chat-template", config.chat_template_file, "FILE",
+              "Jinja template in place of the model's own");
+  declare_engine(options, config.engine);
+  declare_log(options, config.log);
+}
+
+Status check_engine(const EngineOptions& engine) {
+  const std::array<std::pair<const char*, int32_t>, 2> sizes = {
+      {{"--tensor-parallel-size", engine.tensor_parallel_size},
+       {"--pipeline-parallel-size", engine.pipeline_parallel_size}}};
+  for (const auto& [flag, size] : sizes) {
+    if (size == 1) continue;
+    return absl::InvalidArgumentError(
+        fmt::format("{}: {} needs worker processes, which do not exist yet: only 1 is possible", flag, size));
+  }
+  std::vector<std::string> features;
+  if (engine.numerics == NumericsOption::kF32) features.emplace_back("numerics_f32");
+  return check_feature_pairs(features);
+}
+
+Status read_api_keys(ServeConfig& config) {
+  if (config.api_key_file.empty()) return {};
+  std::ifstream in(config.api_key_file);
+  if (!in) {
+    return absl::InvalidArgumentError(
+        fmt::format("--api-key-file: cannot read the file '{}'", config.api_key_file));
+  }
+  size_t found = 0;
+  for (std::string line; std::getline(in, line);) {
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t'))
+      line.pop_back();
+    if (line.empty() || line[0] == '#') continue;
+    config.api_keys.push_back(line);
+    ++found;
+  }
+  if (found == 0) {
+    return absl::InvalidArgumentError(fmt::format(
+        "--api-key-file: '{}' holds no key (one a line, # starts a comment)", config.api_key_file));
+  }
+  return {};
+}
+
+}  // namespace
+
+bool is_loopback_host(const std::string& host) {
+  if (host == "localhost") return true;
+  in_addr v4{};
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
+  in6_addr v6{};
+  return inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+void declare_options(OptionSet& options, ServeConfig& config) {
+  options.add_positional("MODEL", config.model, "Path of a GGUF file, name in the store, or alias");
+  declare_http(options, config.http);
+  options.begin_group("API");
+  options.add_list("served-model-name", config.served_model_names, "NAME",
+                   "Name the model has in the API; repeatable (default: its own)");
+  options.add_list("api-key", config.api_keys, "KEY", "Key that clients must send; repeatable");
+  options.add("api-key-file", config.api_key_file, "FILE", "File with one key a line");
+  options.add("allow-unauthenticated", config.allow_unauthenticated,
+              "Listen beyond this machine without any key");
+  options.add("max-waiting-requests", config.max_waiting_requests, 0, kMany,
+              "Requests that may wait for their turn; more get 429");
+  options.add("any-model", config.any_model, "Answer for any model name that a request may bring");
+  options.add("strict-fields", config.strict_fields, "Refuse requests with unknown fields");
+  options.add("trust-request-chat-template", config.trust_request_chat_template,
+              "Let requests bring a chat template of their own");
+  options.add("chat-template", config.chat_template_file, "FILE",
+              "Jinja template in place of the model's own");
+  declare_engine(options, config.engine);
+  declare_log(options, config.log);
+}
+
+Status finish_serve_config(ServeConfig& config) {
+  OMNIBUS_RETURN_IF_ERROR(check_engine(config.engine));
+  OMNIBUS_RETURN_IF_ERROR(read_api_keys(config));
+  if (config.api_keys.empty() && !config.allow_unauthenticated && !is_loopback_host(config.http.host)) {
+    return absl::InvalidArgumentError(
+        fmt::format("--host: {} can be reached from other machines: give --api-key or --api-key-file, or "
+                    "--allow-unauthenticated to open it to everybody",
+                    config.http.host));
+  }
+  return {};
+}
+
+StatusOr<ParsedCommand> parse_command_line(std::span<const std::string> args, const EnvLookup& env) {
+  ServeConfig serve_config;
+  RunConfig run_config;
+  PullConfig pull_config;
+  ShowConfig show_config;
+  OptionSet serve("serve", "Serve a model over HTTP (OpenAI's API)");
+  OptionSet run("run", "Talk to a model in the terminal");
+  OptionSet pull("pull", "Fetch a model into the store");
+  OptionSet list("list", "List the models in the store");
+  OptionSet show("show", "Describe a model");
+  OptionSet version("version", "Print the version");
+  declare_options(serve, serve_config);
+  declare_run(run, run_config);
+  pull.add_positional("MODEL", pull_config.model, "Name of the model");
+  show.add_positional("MODEL", show_config.model, "Path of a GGUF file, name in the store, or alias");
+
+  if (args.size() == 1 && (args[0] == "--version" || args[0] == "-V")) return VersionConfig{};
+  const std::array<OptionSet*, 6> sets = {&serve, &run, &pull, &list, &show, &version};
+  OMNIBUS_ASSIGN_OR_RETURN(
+      const auto result,
+      parse_options({"omnibus", "omnibus: an LLM inference server", true}, sets, args, env));
+  if (!result.help.empty()) return HelpConfig{result.help};
+  if (result.chosen == &serve) {
+    OMNIBUS_RETURN_IF_ERROR(finish_serve_config(serve_config));
+    return serve_config;
+  }
+  if (result.chosen == &run) {
+    OMNIBUS_RETURN_IF_ERROR(check_engine(run_config.engine));
+    return run_config;
+  }
+  if (result.chosen == &pull) return pull_config;
+  if (result.chosen == &list) return ListConfig{};
+  if (result.chosen == &version) return VersionConfig{};
+  if (show_config.model.empty()) return absl::InvalidArgumentError("show: MODEL is missing");
+  return show_config;
+}
+
+}  // namespace omnibus

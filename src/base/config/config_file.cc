@@ -1,0 +1,100 @@
+#include "config_file.h"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#define TOML_HEADER_ONLY 1
+#define TOML_EXCEPTIONS 0
+#include <toml++/toml.h>
+
+namespace omnibus {
+namespace {
+
+std::string dashed(std::string_view key) {
+  std::string out(key);
+  std::replace(out.begin(), out.end(), '_', '-');
+  return out;
+}
+
+class Flattener {
+ public:
+  Flattener(const std::string& path, std::span<const std::string> commands)
+      : path_(path), commands_(commands) {}
+
+  Status table(const toml::table& table, const std::string& command, const std::string& prefix) {
+    for (const auto& [key, node] : table) {
+      const std::string name = prefix + dashed(key.str());
+      if (const auto* inner = node.as_table()) {
+        const bool is_command = prefix.empty() && command.empty() &&
+                                std::find(commands_.begin(), commands_.end(), name) != commands_.end();
+        OMNIBUS_RETURN_IF_ERROR(is_command ? this->table(*inner, name, "")
+                                           : this->table(*inner, command, name + "-"));
+        continue;
+      }
+      FileSetting setting{command, name, {}, static_cast<int>(node.source().begin.line)};
+      if (const auto* array = node.as_array()) {
+        for (const auto& item : *array) OMNIBUS_RETURN_IF_ERROR(append(item, setting));
+        if (array->empty()) return at(setting, "an empty array says nothing: leave the key out");
+      } else {
+        OMNIBUS_RETURN_IF_ERROR(append(node, setting));
+      }
+      out.push_back(std::move(setting));
+    }
+    return {};
+  }
+
+  std::vector<FileSetting> out;
+
+ private:
+  Status append(const toml::node& node, FileSetting& setting) {
+    if (const auto* text = node.as_string()) {
+      setting.values.push_back(text->get());
+    } else if (const auto* integer = node.as_integer()) {
+      setting.values.push_back(std::to_string(integer->get()));
+    } else if (const auto* number = node.as_floating_point()) {
+      setting.values.push_back(fmt::format("{}", number->get()));
+    } else if (const auto* flag = node.as_boolean()) {
+      setting.values.emplace_back(flag->get() ? "true" : "false");
+    } else {
+      return at(setting, "only text, numbers, true, false and arrays of them have a meaning here");
+    }
+    return {};
+  }
+
+  Status at(const FileSetting& setting, std::string_view message) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} line {}: {}: {}", path_, setting.line, setting.key, message));
+  }
+
+  const std::string& path_;
+  std::span<const std::string> commands_;
+};
+
+}  // namespace
+
+StatusOr<std::vector<FileSetting>> parse_config_text(std::string_view text, const std::string& path,
+                                                     std::span<const std::string> commands) {
+  const toml::parse_result parsed = toml::parse(text);
+  if (!parsed) {
+    return absl::InvalidArgumentError(fmt::format("{} line {}: {}", path, parsed.error().source().begin.line,
+                                                  std::string_view(parsed.error().description())));
+  }
+  Flattener flattener(path, commands);
+  OMNIBUS_RETURN_IF_ERROR(flattener.table(parsed.table(), "", ""));
+  return std::move(flattener.out);
+}
+
+StatusOr<std::vector<FileSetting>> read_config_file(const std::string& path,
+                                                    std::span<const std::string> commands) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  if (!in || !(text << in.rdbuf())) {
+    return absl::InvalidArgumentError(fmt::format("--config: cannot read the file '{}'", path));
+  }
+  return parse_config_text(text.str(), path, commands);
+}
+
+}  // namespace omnibus

@@ -1,0 +1,27 @@
+// A TOML file as a flat list of settings. Arrays of values, nested tables and dotted keys are allowed; the
+// path [serve.http] port is the key "http-port" of the command "serve".
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "omnibus/base/config/option_set.h"
+
+namespace omnibus {
+
+struct FileSetting {
+  std::string command;  // "" : stands at top level
+  std::string key;      // with dashes
+  std::vector<std::string> values;
+  int line = 0;
+};
+
+// Errors name the path and the line. `commands`: names that a top-level table may have as a command.
+StatusOr<std::vector<FileSetting>> read_config_file(const std::string& path,
+                                                    std::span<const std::string> commands);
+StatusOr<std::vector<FileSetting>> parse_config_text(std::string_view text, const std::string& path,
+                                                     std::span<const std::string> commands);
+
+}  // namespace omnibus

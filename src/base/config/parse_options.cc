@@ -1,0 +1,131 @@
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "omnibus/base/config/option_set.h"
+
+#include "command_line.h"
+#include "config_file.h"
+
+namespace omnibus {
+namespace {
+
+// The name in files and, upper-cased, in the environment.
+std::string key_of(const Option& option) {
+  std::string key = option.name;
+  for (char& c : key) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return key;
+}
+
+std::string env_name(const Option& option) {
+  std::string name = "OMNIBUS_";
+  for (char c : option.name) {
+    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  return name;
+}
+
+std::vector<std::string> env_values(const Option& option, const std::string& text) {
+  if (option.kind != Option::Kind::kList) return {text};
+  std::vector<std::string> items(1);
+  for (char c : text) {
+    if (c == ',') {
+      items.emplace_back();
+    } else {
+      items.back() += c;
+    }
+  }
+  return items;
+}
+
+bool has_key(const OptionSet& set, const std::string& key) {
+  return std::any_of(set.options().begin(), set.options().end(), [&](const Option& option) {
+    return option.kind != Option::Kind::kWords && key_of(option) == key;
+  });
+}
+
+// A key that no command knows is a mistake; one of another command is not ours to judge.
+Status check_known(const FileSetting& setting, std::span<OptionSet* const> sets, const std::string& path) {
+  const bool known = std::any_of(sets.begin(), sets.end(), [&](const OptionSet* set) {
+    return (setting.command.empty() || setting.command == set->command()) && has_key(*set, setting.key);
+  });
+  if (known) return {};
+  return absl::InvalidArgumentError(fmt::format("{} line {}: unknown key '{}{}{}'", path, setting.line,
+                                                setting.command, setting.command.empty() ? "" : ".",
+                                                setting.key));
+}
+
+// Settings of the file that concern `set`; its own table wins over the top level.
+StatusOr<std::map<std::string, FileSetting>> file_settings(const std::string& path, const OptionSet& set,
+                                                           std::span<OptionSet* const> sets) {
+  std::vector<std::string> commands;
+  for (const OptionSet* s : sets) commands.push_back(s->command());
+  OMNIBUS_ASSIGN_OR_RETURN(const auto settings, read_config_file(path, commands));
+  std::map<std::string, FileSetting> out;
+  for (const auto& setting : settings) {
+    OMNIBUS_RETURN_IF_ERROR(check_known(setting, sets, path));
+    if (!setting.command.empty() && setting.command != set.command()) continue;
+    const auto [it, added] = out.try_emplace(setting.key, setting);
+    if (added) continue;
+    if (setting.command == it->second.command) {
+      return absl::InvalidArgumentError(
+          fmt::format("{} line {}: '{}' is set twice", path, setting.line, setting.key));
+    }
+    if (!setting.command.empty()) it->second = setting;
+  }
+  return out;
+}
+
+Status prefixed(const Status& status, const std::string& place) {
+  if (status.ok()) return status;
+  return Status(status.code(), fmt::format("{}: {}", place, status_message(status)));
+}
+
+std::string flag_text(const Option& option) {
+  const bool positional = option.kind == Option::Kind::kPositional || option.kind == Option::Kind::kWords;
+  return positional ? option.name : "--" + option.name;
+}
+
+}  // namespace
+
+StatusOr<ParseResult> parse_options(const ProgramInfo& program, std::span<OptionSet* const> sets,
+                                    std::span<const std::string> args, const EnvLookup& env) {
+  OMNIBUS_ASSIGN_OR_RETURN(auto line, read_command_line(program, sets, args));
+  ParseResult result;
+  result.help = std::move(line.help);
+  if (!result.help.empty()) return result;
+  result.chosen = line.chosen;
+
+  std::string path = line.config_file.value_or("");
+  if (path.empty()) path = env("OMNIBUS_CONFIG").value_or("");
+  std::map<std::string, FileSetting> from_file;
+  if (!path.empty()) {
+    OMNIBUS_ASSIGN_OR_RETURN(from_file, file_settings(path, *line.chosen, sets));
+  }
+
+  for (const auto& option : line.chosen->options()) {
+    if (const auto given = line.given.find(option.name); given != line.given.end()) {
+      OMNIBUS_RETURN_IF_ERROR(prefixed(option.assign(given->second), flag_text(option)));
+      continue;
+    }
+    if (option.kind == Option::Kind::kWords) continue;
+    const std::string variable = env_name(option);
+    if (const auto text = env(variable); text && !text->empty()) {
+      OMNIBUS_RETURN_IF_ERROR(prefixed(option.assign(env_values(option, *text)), variable));
+      continue;
+    }
+    if (const auto set = from_file.find(key_of(option)); set != from_file.end()) {
+      const auto& setting = set->second;
+      const std::string place = fmt::format("{} line {}: {}", path, setting.line, setting.key);
+      if (setting.values.size() > 1 && option.kind != Option::Kind::kList) {
+        return absl::InvalidArgumentError(place + ": takes one value, not an array");
+      }
+      OMNIBUS_RETURN_IF_ERROR(prefixed(option.assign(setting.values), place));
+    }
+  }
+  return result;
+}
+
+}  // namespace omnibus

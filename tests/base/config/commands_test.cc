@@ -1,0 +1,308 @@
+#include "omnibus/base/config/commands.h"
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace omnibus {
+namespace {
+
+using ::testing::HasSubstr;
+using Args = std::vector<std::string>;
+using Env = std::map<std::string, std::string>;
+
+StatusOr<ParsedCommand> parse(const Args& args, Env env = {}) {
+  return parse_command_line(args, [env](const std::string& name) -> std::optional<std::string> {
+    const auto it = env.find(name);
+    if (it == env.end()) return std::nullopt;
+    return it->second;
+  });
+}
+
+ServeConfig serve(Args args, const Env& env = {}) {
+  args.insert(args.begin(), "serve");
+  const auto command = parse(args, env);
+  EXPECT_TRUE(command.ok()) << command.status();
+  return command.ok() ? std::get<ServeConfig>(*command) : ServeConfig{};
+}
+
+std::string error(const Args& args, const Env& env = {}) {
+  const auto command = parse(args, env);
+  EXPECT_FALSE(command.ok()) << "was accepted: " << ::testing::PrintToString(args);
+  EXPECT_EQ(command.status().code(), StatusCode::kInvalidArgument);
+  return status_message(command.status());
+}
+
+class ConfigFileTest : public ::testing::Test {
+ protected:
+  std::string write(const std::string& text) {
+    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
+    path_ = ::testing::TempDir() + "omnibus_" + info->name() + ".toml";
+    std::ofstream(path_) << text;
+    return path_;
+  }
+  void TearDown() override { std::filesystem::remove(path_); }
+  std::string path_;
+};
+
+TEST(Commands, EverySourceAlone) {
+  EXPECT_EQ(serve({}).http.port, 8000);
+  EXPECT_EQ(serve({"--port", "1"}).http.port, 1);
+  EXPECT_EQ(serve({"--port=2"}).http.port, 2);
+  EXPECT_EQ(serve({}, {{"OMNIBUS_PORT", "3"}}).http.port, 3);
+}
+
+// Law: for each subset of {flag, environment, file} the strongest one present counts.
+TEST_F(ConfigFileTest, PrecedenceForEverySubsetOfSources) {
+  const std::string path = write("port = 30\nstrict_fields = true\n");
+  for (int mask = 0; mask < 8; ++mask) {
+    Args args;
+    Env env;
+    int port = 8000;
+    bool strict = false;
+    if (mask & 1) {
+      args = {"--config", path};
+      port = 30;
+      strict = true;
+    }
+    if (mask & 2) {
+      env = {{"OMNIBUS_PORT", "20"}, {"OMNIBUS_STRICT_FIELDS", "false"}};
+      port = 20;
+      strict = false;
+    }
+    if (mask & 4) {
+      args.insert(args.end(), {"--port", "10", "--strict-fields"});
+      port = 10;
+      strict = true;
+    }
+    const auto config = serve(args, env);
+    EXPECT_EQ(config.http.port, port) << "sources " << mask;
+    EXPECT_EQ(config.strict_fields, strict) << "sources " << mask;
+  }
+}
+
+TEST_F(ConfigFileTest, FileFromEnvironmentUnlessFlagNamesOne) {
+  const std::string path = write("port = 30\n");
+  EXPECT_EQ(serve({}, {{"OMNIBUS_CONFIG", path}}).http.port, 30);
+  EXPECT_THAT(error({"serve", "--config", "/no/such.toml"}, {{"OMNIBUS_CONFIG", path}}),
+              HasSubstr("'/no/such.toml'"));
+}
+
+TEST_F(ConfigFileTest, SectionsDottedKeysListsAndForeignSections) {
+  const std::string path = write(
+      "max-num-seqs = 3  # top level\n"
+      "temperature = 0.5  # only run has it\n"
+      "[serve]\nmodel = 'm.gguf'\nmax_num_seqs = 4\nserved-model-name = [\n 'a',\n 'b',\n]\n"
+      "[serve.log]\nlevel = 'error'\n"
+      "[run]\nmax-num-seqs = 5\n");
+  const auto config = serve({"--config", path});
+  EXPECT_EQ(config.engine.max_num_seqs, 4);
+  EXPECT_EQ(config.model, "m.gguf");
+  EXPECT_EQ(config.served_model_names, (Args{"a", "b"}));
+  EXPECT_EQ(config.log.level, LogLevel::kError);
+  const auto command = parse({"run", "--config", path});
+  ASSERT_TRUE(command.ok()) << command.status();
+  EXPECT_EQ(std::get<RunConfig>(*command).engine.max_num_seqs, 5);
+  EXPECT_EQ(std::get<RunConfig>(*command).temperature, 0.5);
+  EXPECT_EQ(std::get<RunConfig>(*command).model, kDefaultModel);
+}
+
+TEST_F(ConfigFileTest, MistakesNameFileLineAndKey) {
+  const struct {
+    const char* text;
+    const char* says;
+  } cases[] = {
+      {"port = 1\nprot = 2\n", "line 2: unknown key 'prot'"},
+      {"[serve]\nno-such = 1\n", "line 2: unknown key 'serve.no-such'"},
+      {"[server]\nport = 1\n", "line 2: unknown key 'server-port'"},
+      {"\nport = 70000\n", "line 2: port: 70000 is not within 0 and 65535"},
+      {"port = '8000x'\n", "line 1: port: '8000x' is not a whole number"},
+      {"port = [1, 2]\n", "line 1: port: takes one value"},
+      {"port = 1.5\n", "line 1: port: '1.5' is not a whole number"},
+      {"api-key = []\n", "line 1: api-key: an empty array"},
+      {"port = 2024-01-01\n", "line 1: port: only text, numbers"},
+      {"port = 1 junk\n", "line 1: "},
+      {"max-num-seqs = 1\nmax_num_seqs = 2\n", "'max-num-seqs' is set twice"},
+      {"strict-fields = 'maybe'\n", "'maybe' is not true or false"},
+  };
+  for (const auto& c : cases) {
+    const std::string path = write(c.text);
+    const std::string message = error({"serve", "--config", path});
+    EXPECT_THAT(message, HasSubstr(c.says)) << c.text;
+    EXPECT_THAT(message, HasSubstr(path)) << c.text;
+  }
+}
+
+TEST(Commands, EmptyVariableCountsAsUnset) { EXPECT_EQ(serve({}, {{"OMNIBUS_PORT", ""}}).http.port, 8000); }
+
+TEST(Commands, SwitchesInEverySpelling) {
+  EXPECT_TRUE(serve({"--strict-fields"}).strict_fields);
+  EXPECT_TRUE(serve({"--strict_fields"}).strict_fields);
+  EXPECT_FALSE(serve({"--no-strict-fields"}, {{"OMNIBUS_STRICT_FIELDS", "1"}}).strict_fields);
+  EXPECT_FALSE(serve({"--no_strict_fields"}, {{"OMNIBUS_STRICT_FIELDS", "1"}}).strict_fields);
+  EXPECT_FALSE(serve({"--strict-fields=false"}, {{"OMNIBUS_STRICT_FIELDS", "1"}}).strict_fields);
+  for (const char* yes : {"true", "1", "yes", "on"}) {
+    EXPECT_TRUE(serve({}, {{"OMNIBUS_STRICT_FIELDS", yes}}).strict_fields) << yes;
+  }
+  EXPECT_THAT(error({"serve"}, {{"OMNIBUS_STRICT_FIELDS", "si"}}), HasSubstr("OMNIBUS_STRICT_FIELDS: 'si'"));
+}
+
+TEST(Commands, ListsRepeatAsFlagsAndSplitInTheEnvironment) {
+  // A flag takes one value, so that MODEL may follow it; a comma in a key stays a comma.
+  const auto config = serve({"--api-key", "a,b", "--api-key", "c", "model.gguf"});
+  EXPECT_EQ(config.api_keys, (Args{"a,b", "c"}));
+  EXPECT_EQ(config.model, "model.gguf");
+  EXPECT_EQ(serve({}, {{"OMNIBUS_API_KEY", "a,b"}}).api_keys, (Args{"a", "b"}));
+  EXPECT_THAT(error({"serve"}, {{"OMNIBUS_API_KEY", "a,,b"}}),
+              HasSubstr("OMNIBUS_API_KEY: an item is empty"));
+}
+
+TEST(Commands, LastOfARepeatedFlagCounts) { EXPECT_EQ(serve({"--port", "1", "--port", "2"}).http.port, 2); }
+
+TEST(Commands, EveryEngineFlagReachesItsField) {
+  const auto engine = serve({"--max-model-len",
+                             "100",
+                             "--max-num-seqs",
+                             "7",
+                             "--max-num-batched-tokens",
+                             "64",
+                             "--numerics",
+                             "f32",
+                             "--threads",
+                             "3",
+                             "--cpu-isa",
+                             "avx2",
+                             "--kv-cache-memory",
+                             "128",
+                             "--seed",
+                             "18446744073709551615",
+                             "--max-logprobs",
+                             "5",
+                             "--tensor-parallel-size",
+                             "1"})
+                          .engine;
+  EXPECT_EQ(engine.max_model_len, 100);
+  EXPECT_EQ(engine.max_num_seqs, 7);
+  EXPECT_EQ(engine.max_num_batched_tokens, 64);
+  EXPECT_EQ(engine.numerics, NumericsOption::kF32);
+  EXPECT_EQ(engine.threads, 3);
+  EXPECT_EQ(engine.cpu_isa, CpuIsaOption::kAvx2);
+  EXPECT_EQ(engine.kv_cache_memory_mib, 128);
+  EXPECT_EQ(engine.seed, 18446744073709551615ULL);
+  EXPECT_EQ(engine.max_logprobs, 5);
+}
+
+TEST(Commands, BadValuesNameTheFlag) {
+  const struct {
+    Args args;
+    const char* says;
+  } cases[] = {
+      {{"serve", "--port", "x"}, "--port: 'x' is not a whole number"},
+      {{"serve", "--port", "-1"}, "--port: -1 is not within 0 and 65535"},
+      {{"serve", "--port", "99999999999999999999"}, "--port: 99999999999999999999 is not within"},
+      {{"serve", "--port", "1e3"}, "--port: '1e3'"},
+      {{"serve", "--port", " 1"}, "--port: ' 1'"},
+      {{"serve", "--port", ""}, "--port: ''"},
+      {{"serve", "--port"}, "--port"},
+      {{"serve", "--numerics", "int4"}, "--numerics: 'int4' is not one of {fast,f32}"},
+      {{"serve", "--header-timeout", "nan"}, "--header-timeout: 'nan' is not a number"},
+      {{"serve", "--header-timeout", "0"}, "--header-timeout: 0 is not within"},
+      {{"serve", "--seed", "-1"}, "--seed: '-1'"},
+      {{"serve", "--no-such-flag"}, "--no-such-flag"},
+      {{"serve", "--api-key", ""}, "--api-key: an item is empty"},
+      {{"serve", "model", "surplus"}, "surplus"},
+      {{"serve", ""}, "MODEL: is empty"},
+      {{"run", "--temperature", "2.5"}, "--temperature: 2.5 is not within 0 and 2"},
+      {{"show"}, "MODEL"},
+      {{"list", "--port", "1"}, "--port"},
+      {{}, "no command given: the commands are serve, run, pull, list, show, version"},
+      {{"sevre"}, "unknown command 'sevre'"},
+  };
+  for (const auto& c : cases)
+    EXPECT_THAT(error(c.args), HasSubstr(c.says)) << ::testing::PrintToString(c.args);
+}
+
+TEST(Commands, WorkersThatDoNotExistAreRefusedByName) {
+  for (const char* command : {"serve", "run"}) {
+    EXPECT_THAT(error({command, "--tensor-parallel-size", "2"}),
+                HasSubstr("--tensor-parallel-size: 2 needs worker processes, which do not exist yet"));
+    EXPECT_THAT(error({command, "--pipeline-parallel-size", "4"}), HasSubstr("--pipeline-parallel-size: 4"));
+  }
+}
+
+TEST(Commands, BindBeyondLoopbackNeedsAKey) {
+  for (const char* host : {"0.0.0.0", "::", "192.168.1.5", "example.org", "127.0.0.1.example.org"}) {
+    EXPECT_THAT(error({"serve", "--host", host}), HasSubstr("--host: ")) << host;
+    EXPECT_EQ(serve({"--host", host, "--api-key", "k"}).http.host, host);
+    EXPECT_EQ(serve({"--host", host, "--allow-unauthenticated"}).http.host, host);
+  }
+  for (const char* host : {"127.0.0.1", "127.8.9.1", "::1", "localhost"}) serve({"--host", host});
+}
+
+TEST_F(ConfigFileTest, ApiKeyFile) {
+  const std::string path = write("# keys\n first \nsecond\r\n\n");
+  const auto config = serve({"--host", "0.0.0.0", "--api-key", "zero", "--api-key-file", path});
+  EXPECT_EQ(config.api_keys, (Args{"zero", " first", "second"}));
+  EXPECT_THAT(error({"serve", "--api-key-file", write("# nothing\n")}), HasSubstr("holds no key"));
+  EXPECT_THAT(error({"serve", "--api-key-file", "/no/such"}), HasSubstr("--api-key-file: cannot read"));
+}
+
+TEST(Commands, RunTakesModelAndPromptWords) {
+  const auto command = parse({"run", "m", "--temperature", "0", "why", "is", "it?", "--max-tokens", "9"});
+  ASSERT_TRUE(command.ok()) << command.status();
+  const auto& run = std::get<RunConfig>(*command);
+  EXPECT_EQ(run.model, "m");
+  EXPECT_EQ(run.prompt_words, (Args{"why", "is", "it?"}));
+  EXPECT_EQ(run.temperature, 0.0);
+  EXPECT_EQ(run.max_tokens, 9);
+}
+
+TEST(Commands, WordsAfterTwoDashesAreNotFlags) {
+  const auto command = parse({"run", "m", "--", "--port", "--max_tokens"});
+  ASSERT_TRUE(command.ok()) << command.status();
+  EXPECT_EQ(std::get<RunConfig>(*command).prompt_words, (Args{"--port", "--max_tokens"}));
+}
+
+TEST(Commands, HelpForEveryCommandListsEveryOption) {
+  for (const char* command : {"serve", "run", "pull", "list", "show", "version"}) {
+    for (const char* flag : {"--help", "-h"}) {
+      const auto parsed = parse({command, flag});
+      ASSERT_TRUE(parsed.ok()) << parsed.status();
+      EXPECT_THAT(std::get<HelpConfig>(*parsed).text, HasSubstr("--config")) << command;
+    }
+  }
+  ServeConfig config;
+  OptionSet options("serve", "");
+  declare_options(options, config);
+  const std::string text = std::get<HelpConfig>(*parse({"serve", "--help"})).text;
+  for (const auto& option : options.options()) EXPECT_THAT(text, HasSubstr(option.name));
+  EXPECT_THAT(text, HasSubstr("--port N (8000)"));
+  EXPECT_THAT(std::get<HelpConfig>(*parse({"--help"})).text, HasSubstr("serve"));
+  EXPECT_TRUE(std::holds_alternative<VersionConfig>(*parse({"--version"})));
+  EXPECT_TRUE(std::holds_alternative<VersionConfig>(*parse({"version"})));
+}
+
+// What the replay server does: serve's options and one more, without subcommands.
+TEST(Commands, ServeOptionsInAProgramOfItsOwn) {
+  ServeConfig config;
+  std::string script;
+  OptionSet options("omnibus-replay", "");
+  declare_options(options, config);
+  options.add("script", script, "FILE", "What to answer");
+  const std::array<OptionSet*, 1> sets = {&options};
+  const Args args = {"--script", "s.jsonl", "--port", "0"};
+  const auto result = parse_options({"omnibus-replay", "", false}, sets, args,
+                                    [](const std::string&) -> std::optional<std::string> { return {}; });
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->chosen, &options);
+  EXPECT_EQ(script, "s.jsonl");
+  EXPECT_EQ(config.http.port, 0);
+  EXPECT_TRUE(finish_serve_config(config).ok());
+}
+
+}  // namespace
+}  // namespace omnibus
