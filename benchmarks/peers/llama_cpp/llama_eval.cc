@@ -1,6 +1,6 @@
-// llama_eval: full logits of llama.cpp, teacher-forced, in the file format of omnibus-eval, so that both can be held
-// against one float64 reference. Usage: llama_eval MODEL.gguf IDS.txt OUT.bin [THREADS]
-// IDS.txt: one sequence of token ids per line. OUT.bin: see tests/tools/omnibus_eval.cc.
+// llama_eval: full logits of llama.cpp, teacher-forced, in the file format of omnibus-eval, so that both can
+// be held against one float64 reference. Usage: llama_eval MODEL.gguf IDS.txt OUT.bin [THREADS] IDS.txt: one
+// sequence of token ids per line. OUT.bin: see tests/tools/omnibus_eval.cc.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -1,6 +1,5 @@
 #include "end_of_generation.h"
 
-#include <algorithm>
 #include <array>
 #include <set>
 
@@ -42,16 +41,17 @@ constexpr std::array<std::string_view, 6> kFileTexts = {"<|fim_pad|>",   "<fim_p
 }  // namespace
 
 TextIndex::TextIndex(const std::vector<std::string>& tokens) {
-  sorted_.reserve(tokens.size());
+  ids_.reserve(tokens.size());
   for (size_t i = 0; i < tokens.size(); ++i) {
-    if (!tokens[i].empty()) sorted_.emplace_back(tokens[i], static_cast<TokenId>(i));
+    if (tokens[i].empty()) continue;
+    const auto [other, fresh] = ids_.emplace(tokens[i], static_cast<TokenId>(i));
+    if (!fresh && !duplicate_) duplicate_.emplace(other->second, static_cast<TokenId>(i));
   }
-  std::sort(sorted_.begin(), sorted_.end());
 }
 
 TokenId TextIndex::find(std::string_view text) const {
-  const auto found = std::lower_bound(sorted_.begin(), sorted_.end(), std::pair(text, TokenId{0}));
-  return found == sorted_.end() || found->first != text ? kNoToken : found->second;
+  const auto found = ids_.find(absl::string_view(text.data(), text.size()));
+  return found == ids_.end() ? kNoToken : found->second;
 }
 
 void fill_end_of_generation(const TextIndex& ids, const std::vector<TokenId>& named, TokenizerSpec* spec) {

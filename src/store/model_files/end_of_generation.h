@@ -2,24 +2,32 @@
 // text.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/strings/string_view.h>
 
 #include "omnibus/store/model_files/tokenizer_spec.h"
 
 namespace omnibus::model_files {
 
-// Token texts, sorted: no crafted vocabulary can make it slow, as it could a hash table of known seed.
+// Token texts. The hash is seeded by the process's address layout, so a vocabulary crafted to collide is no
+// worry.
 class TextIndex {
  public:
-  // Views into `tokens`; empty texts are left out. Equal texts stay, in the order of their ids.
+  // Views into `tokens`; empty texts are left out.
   explicit TextIndex(const std::vector<std::string>& tokens);
   TokenId find(std::string_view text) const;  // kNoToken when absent
-  const std::vector<std::pair<std::string_view, TokenId>>& sorted() const { return sorted_; }
+  // The first two tokens found to have the same text; none when all differ.
+  std::optional<std::pair<TokenId, TokenId>> duplicate() const { return duplicate_; }
 
  private:
-  std::vector<std::pair<std::string_view, TokenId>> sorted_;
+  absl::flat_hash_map<absl::string_view, TokenId> ids_;
+  std::optional<std::pair<TokenId, TokenId>> duplicate_;
 };
 
 // Fills eot and eom by text where the file names none, then end_of_generation. `named` are further ids that

@@ -121,11 +121,9 @@ Status SpecReader::read_tokens() {
   }
   OMNIBUS_RETURN_IF_ERROR(copy_texts("tokens", *tokens, &spec_.tokens));
   by_text_.emplace(spec_.tokens);
-  const auto& sorted = by_text_->sorted();
-  for (size_t i = 1; i < sorted.size(); ++i) {
-    if (sorted[i].first != sorted[i - 1].first) continue;
-    return bad("tokens", fmt::format("tokens {} and {} are both {}", sorted[i - 1].second, sorted[i].second,
-                                     quoted(sorted[i].first)));
+  if (const auto twins = by_text_->duplicate()) {
+    return bad("tokens", fmt::format("tokens {} and {} are both {}", twins->first, twins->second,
+                                     quoted(spec_.tokens[twins->first])));
   }
   return absl::OkStatus();
 }

@@ -1,0 +1,20 @@
+# Short names for the scripts; everything works without make, too.
+.PHONY: serve build test lint format debug asan tsan clean
+
+serve:
+	sh scripts/serve.sh $(ARGS)
+build:
+	sh scripts/install_deps.sh build
+	sh scripts/build.sh release omnibus
+test:
+	@sh scripts/test.sh
+lint:
+	sh scripts/lint.sh
+format:
+	sh scripts/lint.sh --fix
+debug asan tsan:
+	sh scripts/install_deps.sh build test
+	sh scripts/build.sh $@
+	ctest --test-dir out/$@ -j 2 --output-on-failure
+clean:
+	rm -rf out build

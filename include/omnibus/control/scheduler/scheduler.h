@@ -1,0 +1,129 @@
+// Scheduler: decides which request computes how many tokens in the next step, and what a step's output means
+// for each request. A state machine: results depend on the calls and the injected clock alone; no I/O.
+//
+// Policy: first come, first served. In each step, under one token budget: (1) running requests past their
+// prefill, oldest first, so that no prefill starves a decode; (2) running prefills, in chunks; (3) waiting
+// requests while rows, budget and blocks last. A request gets blocks for all its known tokens when it is
+// admitted, so a prefill never waits half done for memory. When a decode finds no block, the youngest running
+// request is preempted: its blocks are freed, it goes to the front of the queue and is recomputed later. The
+// oldest therefore always advances. No choice depends on the order of an unordered container or on pointers.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "omnibus/base/common/clock.h"
+#include "omnibus/base/common/ids.h"
+#include "omnibus/base/common/status.h"
+#include "omnibus/contract/kv_spec/kv_cache_config.h"
+#include "omnibus/contract/request/request.h"
+#include "omnibus/contract/request/request_output.h"
+#include "omnibus/contract/step/model_runner_output.h"
+#include "omnibus/contract/step/scheduler_output.h"
+#include "omnibus/control/kv_cache/kv_cache_manager.h"
+
+namespace omnibus {
+
+struct SchedulerConfig {
+  int32_t max_model_len = 0;           // tokens of prompt + output, > 0
+  int32_t max_num_seqs = 32;           // running requests, > 0
+  int32_t max_num_batched_tokens = 0;  // per step; >= max_num_seqs + chunk alignment - 1
+  Numerics numerics = Numerics::kFast;
+  Epoch epoch = 0;
+};
+
+// What one step (or an abort) means for one request.
+struct SequenceEvent {
+  RequestId id = 0;
+  int32_t first_index = 0;                       // index of tokens[0] in the request's output
+  std::vector<TokenId> tokens;                   // accepted; nothing follows a token that ends the request
+  std::vector<SampledLogprobs> logprobs;         // one per token when asked for
+  std::vector<SampledLogprobs> prompt_logprobs;  // with the first token: of prompt positions 1 .. end
+  std::optional<FinishReason> finish_reason;     // the request has left the scheduler
+  StopCause stop_cause;                          // kStop by a stop id; monostate for EOS
+  Status status;                                 // kAbort, kError: why
+  RequestTimeline timeline;                      // so far; complete with finish_reason
+  MonotonicNs time_ns = 0;
+};
+
+// Not thread-safe; the engine thread owns it.
+class Scheduler {
+ public:
+  // INVALID_ARGUMENT names the setting that is out of range.
+  static StatusOr<std::unique_ptr<Scheduler>> create(const SchedulerConfig& config, const KVCacheConfig& kv,
+                                                     const Clock* clock);
+  ~Scheduler();
+
+  // A sampling request with a new id whose prompt leaves room for at least one token (can_serve).
+  void add(Request request);
+  // INVALID_ARGUMENT with both numbers when prompt or prompt + 1 token exceed context or the KV cache.
+  // Thread-safe: reads what creation froze.
+  Status can_serve(int64_t prompt_tokens) const;
+  // How many tokens a prompt of this length may be followed by. Thread-safe.
+  int32_t max_output_tokens(int64_t prompt_tokens) const;
+
+  // Ends the request now, wherever it is: waiting, running or in a step in flight (whose row is then
+  // ignored). nullopt for an unknown or finished id.
+  std::optional<SequenceEvent> abort(RequestId id, FinishReason reason, Status why);
+  // The text layer found a stop string in output token n_tokens - 1. Surplus tokens computed since are
+  // dropped; their number is returned (0 for an unknown or finished id).
+  int32_t finish(RequestId id, int32_t n_tokens);
+  // Ends every request whose deadline has passed (DEADLINE_EXCEEDED).
+  std::vector<SequenceEvent> expire();
+
+  // The next step. Without rows (nothing can run) it must not be executed.
+  SchedulerOutput schedule();
+  // `output` belongs to `plan`. INTERNAL when they do not fit together: then nothing has changed. Requests
+  // that were aborted, or preempted and re-admitted, since the plan was made are not touched.
+  StatusOr<std::vector<SequenceEvent>> update_from_output(const SchedulerOutput& plan,
+                                                          const ModelRunnerOutput& output);
+
+  bool has_work() const { return !waiting_.empty() || !running_.empty(); }
+  int32_t num_running() const { return static_cast<int32_t>(running_.size()); }
+  int32_t num_waiting() const { return static_cast<int32_t>(waiting_.size()); }
+  int64_t num_preemptions() const { return num_preemptions_; }
+  const KVCacheManager& kv() const { return *kv_; }
+  std::vector<RequestId> ids() const;  // of all unfinished requests, ascending
+  // Block ledger, queues and states agree. INTERNAL says what does not.
+  Status check_integrity() const;
+
+ private:
+  struct Sequence;
+
+  Scheduler(const SchedulerConfig& config, const KVCacheConfig& kv, std::unique_ptr<KVCacheManager> manager,
+            const Clock* clock);
+  void schedule_decodes(SchedulerOutput& plan, int32_t& budget);
+  void schedule_prefills(SchedulerOutput& plan, int32_t& budget);
+  void admit_waiting(SchedulerOutput& plan, int32_t& budget);
+  std::optional<std::vector<std::vector<BlockId>>> grow(Sequence& sequence, SchedulerOutput& plan);
+  void preempt_youngest(SchedulerOutput& plan);
+  // Tokens that may be computed now: within the budget, cut at the alignment.
+  int32_t clip_chunk(const Sequence& sequence, int32_t budget) const;
+  void add_row(SchedulerOutput& plan, Sequence& sequence, int32_t n_tokens,
+               std::vector<std::vector<BlockId>> new_blocks);
+  std::optional<SequenceEvent> take_row(const SchedulerOutput& plan, const ScheduledRow& row,
+                                        const RowOutput& output);
+  void take_tokens(Sequence& sequence, const RowOutput& output, SequenceEvent& event);
+  void take_prompt_logprobs(Sequence& sequence, const ScheduledRow& row, const RowOutput& output);
+  SequenceEvent event_of(const Sequence& sequence) const;
+  void end(Sequence& sequence, SequenceEvent& event);  // destroys `sequence`
+  void remove(Sequence& sequence);
+
+  const SchedulerConfig config_;
+  const size_t num_groups_;
+  int32_t chunk_alignment_ = 1;
+  const std::unique_ptr<KVCacheManager> kv_;
+  const Clock* const clock_;
+  std::map<RequestId, std::unique_ptr<Sequence>> sequences_;
+  std::deque<Sequence*> waiting_;    // front: next
+  std::vector<Sequence*> running_;   // oldest first
+  std::vector<RequestId> finished_;  // the workers have not heard of these ends yet
+  uint64_t next_seq_ = 1;
+  int64_t num_preemptions_ = 0;
+};
+
+}  // namespace omnibus

@@ -1,0 +1,34 @@
+// Authenticator: who may call a route. Keys are kept and compared as SHA-256, in constant time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "omnibus/base/common/status.h"
+#include "omnibus/server/http/http_message.h"
+#include "omnibus/server/http/route_table.h"
+
+namespace omnibus {
+
+// Immutable; any thread.
+class Authenticator {
+ public:
+  // No keys: everybody may infer (the command line refuses that beyond loopback unless told to).
+  Authenticator(std::span<const std::string> keys, bool loopback_bind);
+
+  // OK, or 401 (`Authorization: Bearer KEY`, scheme in any case, or `X-Api-Key: KEY`), or 403 for kAdmin.
+  Status check(Scope scope, const HttpRequest& request) const;
+
+ private:
+  using Digest = std::array<uint8_t, 32>;
+  bool knows(std::string_view key) const;
+
+  std::vector<Digest> keys_;
+  bool loopback_bind_;
+};
+
+}  // namespace omnibus

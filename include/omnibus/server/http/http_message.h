@@ -1,0 +1,37 @@
+// HttpRequest, HttpResponse: one exchange as values, free of any library's types.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace omnibus {
+
+struct HttpRequest {
+  std::string method;          // "GET", "POST", ... as sent
+  std::string path;            // percent-decoded, without query; the one that routing and handlers use
+  std::string path_parameter;  // what {id} of the route's pattern matched, decoded
+  std::string query;           // after '?', as sent
+  std::vector<std::pair<std::string, std::string>> headers;  // names in lower case, in order of arrival
+  std::string body;
+  std::string request_id;  // the client's X-Request-Id when it is fit to echo, else one of ours
+  bool http_1_0 = false;
+  bool keep_alive = true;
+
+  // Value of the first header of this name (lower case); empty when absent.
+  std::string_view header(std::string_view name) const;
+  size_t count_header(std::string_view name) const;
+};
+
+struct HttpResponse {
+  int status = 200;
+  std::string content_type = "application/json";  // empty: no Content-Type (and no body)
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string body;
+};
+
+// "OK", "Not Found", ...; "Unknown" for a status that omnibus never sends.
+std::string_view http_reason(int status);
+
+}  // namespace omnibus

@@ -1,0 +1,46 @@
+// HttpServer: HTTP/1.1 on one listener, Asio and Beast behind it. One coroutine per connection; limits on
+// everything a client can make large or slow.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "omnibus/base/common/metrics.h"
+#include "omnibus/base/common/status.h"
+#include "omnibus/server/http/authenticator.h"
+#include "omnibus/server/http/route_table.h"
+
+namespace omnibus {
+
+struct HttpServerConfig {
+  std::string host = "127.0.0.1";
+  uint16_t port = 0;  // 0: any free one
+  int io_threads = 1;
+  int max_connections = 10'000;
+  uint64_t max_body_bytes = uint64_t{32} << 20;  // no route takes more
+  std::chrono::milliseconds header_timeout{10'000};
+  std::chrono::milliseconds body_timeout{30'000};   // without a byte
+  std::chrono::milliseconds idle_timeout{75'000};   // between requests
+  std::chrono::milliseconds stall_timeout{30'000};  // a reader that takes no byte is gone
+  // Makes the body of an error that happens in front of the handlers (404, 413, ...). Required.
+  std::function<HttpResponse(const Status& error, std::string_view path)> render_error;
+};
+
+class HttpServer {
+ public:
+  // Binds and serves. `routes`, `auth` and `metrics` outlive the server. Errors name host and port.
+  static StatusOr<std::unique_ptr<HttpServer>> start(HttpServerConfig config, const RouteTable* routes,
+                                                     const Authenticator* auth, MetricsRegistry* metrics);
+  virtual ~HttpServer() = default;  // stops at once
+
+  virtual uint16_t port() const = 0;
+  // From now on every answer carries Connection: close.
+  virtual void begin_drain() = 0;
+  // Closes the listener and idle connections, lets busy ones finish until `limit`, then closes them.
+  virtual void stop(std::chrono::milliseconds limit) = 0;
+};
+
+}  // namespace omnibus

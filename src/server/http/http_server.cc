@@ -1,0 +1,229 @@
+#include "omnibus/server/http/http_server.h"
+
+#include <cerrno>
+#include <thread>
+#include <vector>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/experimental/as_tuple.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "omnibus/base/common/log.h"
+
+#include "session.h"
+
+namespace omnibus {
+namespace {
+
+using tcp = asio::ip::tcp;
+using boost::system::error_code;
+constexpr auto kToken = asio::experimental::as_tuple(asio::use_awaitable);
+constexpr auto kAcceptPause = std::chrono::milliseconds(100);
+constexpr auto kStopPoll = std::chrono::milliseconds(5);
+constexpr int kBacklog = 4096;
+
+class PlainIo final : public Io {
+ public:
+  explicit PlainIo(tcp::socket socket) : socket_(std::move(socket)) {}
+
+  asio::awaitable<Result> read(asio::mutable_buffer buffer) override {
+    return socket_.async_read_some(buffer, kToken);
+  }
+  asio::awaitable<Result> write(asio::const_buffer buffer) override {
+    return socket_.async_write_some(buffer, kToken);
+  }
+  void cancel() override { socket_.cancel(ignored_); }
+  void shutdown_send() override { socket_.shutdown(tcp::socket::shutdown_send, ignored_); }
+  void close() override { socket_.close(ignored_); }
+
+ private:
+  tcp::socket socket_;
+  error_code ignored_;
+};
+
+// One descriptor kept back: at the limit it is given up to accept a connection and turn it away, where the
+// queue of the listener would otherwise stay full and accept spin.
+class ReserveDescriptor {
+ public:
+  ReserveDescriptor() { reopen(); }
+  ~ReserveDescriptor() { release(); }
+  ReserveDescriptor(const ReserveDescriptor&) = delete;
+  ReserveDescriptor& operator=(const ReserveDescriptor&) = delete;
+
+  void turn_one_away(int listener) {
+    release();
+    const int fd = ::accept(listener, nullptr, nullptr);
+    if (fd >= 0) ::close(fd);
+    reopen();
+  }
+
+ private:
+  void reopen() { fd_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC); }
+  void release() {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+  }
+  int fd_ = -1;
+};
+
+class HttpServerImpl final : public HttpServer {
+ public:
+  explicit HttpServerImpl(std::shared_ptr<ServerState> state)
+      : state_(std::move(state)), acceptor_(state_->context), work_(asio::make_work_guard(state_->context)) {}
+
+  ~HttpServerImpl() override { stop(std::chrono::milliseconds(0)); }
+
+  Status listen();
+  uint16_t port() const override { return port_; }
+  void begin_drain() override { state_->draining = true; }
+  void stop(std::chrono::milliseconds limit) override;
+
+ private:
+  asio::awaitable<void> accept_loop();
+  void start_session(tcp::socket socket, const asio::any_io_executor& executor);
+  bool wait_for_sessions(std::chrono::milliseconds limit);
+  void end_sessions(bool now);
+
+  std::shared_ptr<ServerState> state_;
+  tcp::acceptor acceptor_;
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  ReserveDescriptor reserve_;
+  std::vector<std::thread> threads_;
+  uint16_t port_ = 0;
+};
+
+Status HttpServerImpl::listen() {
+  const HttpServerConfig& config = state_->config;
+  const std::string where = fmt::format("{} port {}", config.host, config.port);
+  error_code error;
+  const auto failed = [&](const char* what) {
+    return absl::UnavailableError(fmt::format("Cannot {} {}: {}", what, where, error.message()));
+  };
+  tcp::resolver resolver(state_->context);
+  const auto found = resolver.resolve(config.host, std::to_string(config.port),
+                                      tcp::resolver::passive | tcp::resolver::numeric_service, error);
+  if (error || found.empty()) return failed("resolve");
+  const tcp::endpoint endpoint = found.begin()->endpoint();
+  acceptor_.open(endpoint.protocol(), error);
+  if (error) return failed("open a socket for");
+  acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+  acceptor_.bind(endpoint, error);
+  if (error) return failed("listen on");
+  acceptor_.listen(kBacklog, error);
+  if (error) return failed("listen on");
+  port_ = acceptor_.local_endpoint(error).port();
+  asio::co_spawn(state_->context, accept_loop(), asio::detached);
+  for (int i = 0; i < std::max(1, config.io_threads); ++i) {
+    threads_.emplace_back([state = state_] { state->context.run(); });
+  }
+  return {};
+}
+
+asio::awaitable<void> HttpServerImpl::accept_loop() {
+  asio::steady_timer pause(state_->context);
+  for (;;) {
+    const asio::any_io_executor executor = asio::make_strand(state_->context);
+    auto [error, socket] = co_await acceptor_.async_accept(executor, kToken);
+    if (state_->stopping.load()) co_return;
+    if (!error) {
+      start_session(std::move(socket), executor);
+      continue;
+    }
+    if (error.value() == EMFILE || error.value() == ENFILE) {
+      log_warning("out of file descriptors: turning a connection away");
+      reserve_.turn_one_away(acceptor_.native_handle());
+    } else if (error.value() == ECONNABORTED) {
+      continue;
+    }
+    pause.expires_after(kAcceptPause);
+    co_await pause.async_wait(kToken);
+  }
+}
+
+void HttpServerImpl::start_session(tcp::socket socket, const asio::any_io_executor& executor) {
+  error_code ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+  std::shared_ptr<Session> session;
+  {
+    std::lock_guard lock(state_->mutex);
+    if (state_->sessions.size() < static_cast<size_t>(state_->config.max_connections)) {
+      session = std::make_shared<Session>(state_, executor, std::make_unique<PlainIo>(std::move(socket)));
+      state_->sessions.emplace(session.get(), session);
+    }
+  }
+  if (session) {
+    asio::co_spawn(executor, session->run(), [session](const std::exception_ptr&) {});
+    return;
+  }
+  static constexpr std::string_view kFull =
+      "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+  socket.non_blocking(true, ignored);
+  socket.write_some(asio::const_buffer(kFull.data(), kFull.size()), ignored);
+  socket.close(ignored);
+}
+
+void HttpServerImpl::end_sessions(bool now) {
+  std::vector<std::shared_ptr<Session>> sessions;
+  {
+    std::lock_guard lock(state_->mutex);
+    for (const auto& [raw, weak] : state_->sessions) {
+      if (auto session = weak.lock()) sessions.push_back(std::move(session));
+    }
+  }
+  for (const auto& session : sessions) session->end(now);
+}
+
+bool HttpServerImpl::wait_for_sessions(std::chrono::milliseconds limit) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  for (;;) {
+    {
+      std::lock_guard lock(state_->mutex);
+      if (state_->sessions.empty()) return true;
+    }
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(kStopPoll);
+  }
+}
+
+void HttpServerImpl::stop(std::chrono::milliseconds limit) {
+  if (threads_.empty()) return;
+  state_->draining = true;
+  state_->stopping = true;
+  asio::post(state_->context, [this] {
+    error_code ignored;
+    acceptor_.close(ignored);
+  });
+  end_sessions(false);
+  if (!wait_for_sessions(limit)) {
+    end_sessions(true);
+    if (!wait_for_sessions(std::chrono::seconds(2))) state_->context.stop();
+  }
+  work_.reset();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<HttpServer>> HttpServer::start(HttpServerConfig config, const RouteTable* routes,
+                                                        const Authenticator* auth, MetricsRegistry* metrics) {
+  auto state = std::make_shared<ServerState>();
+  state->config = std::move(config);
+  state->routes = routes;
+  state->auth = auth;
+  state->metrics = metrics;
+  auto server = std::make_unique<HttpServerImpl>(std::move(state));
+  OMNIBUS_RETURN_IF_ERROR(server->listen());
+  return server;
+}
+
+}  // namespace omnibus

@@ -1,0 +1,88 @@
+#include "omnibus/server/http/json_body.h"
+
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace omnibus {
+namespace {
+
+using DomParser = nlohmann::detail::json_sax_dom_parser<Json>;
+
+// Each inserted key is compared with those before it; this bounds the comparisons of one body.
+constexpr size_t kMaxKeyComparisons = size_t{64} << 20;
+
+class Guard : public DomParser {
+ public:
+  explicit Guard(Json& target) : DomParser(target, /*allow_exceptions_=*/false) {}
+
+  bool start_object(std::size_t size) { return enter() && DomParser::start_object(size); }
+  bool start_array(std::size_t size) { return enter() && DomParser::start_array(size); }
+  bool end_object() {
+    keys_.pop_back();
+    return DomParser::end_object();
+  }
+  bool end_array() {
+    keys_.pop_back();
+    return DomParser::end_array();
+  }
+  bool key(std::string& name) {
+    comparisons_ += keys_.back();
+    if (++keys_.back() > kMaxJsonKeys) {
+      return fail(fmt::format("an object has more than {} keys", kMaxJsonKeys));
+    }
+    if (comparisons_ > kMaxKeyComparisons) return fail("there are too many objects with many keys");
+    return DomParser::key(name);
+  }
+  template <class Exception>
+  bool parse_error(std::size_t position, const std::string& /*token*/, const Exception& error) {
+    // Not the library's text: it quotes the body at length.
+    const bool range = error.id == 406;
+    return fail(fmt::format("{} at byte {}", range ? "a number is out of range" : "syntax error", position));
+  }
+
+  const std::string& message() const { return message_; }
+
+ private:
+  bool enter() {
+    keys_.push_back(0);
+    return keys_.size() <= kMaxJsonDepth || fail(fmt::format("nested more than {} deep", kMaxJsonDepth));
+  }
+  bool fail(std::string message) {
+    message_ = std::move(message);
+    return false;
+  }
+
+  std::vector<size_t> keys_;  // per open value: keys so far
+  size_t comparisons_ = 0;
+  std::string message_;
+};
+
+}  // namespace
+
+StatusOr<Json> parse_json(std::string_view text) {
+  if (text.starts_with("\xef\xbb\xbf"))
+    return absl::InvalidArgumentError("Body is not JSON: byte order mark");
+  Json root;
+  Guard guard(root);
+  if (!Json::sax_parse(text, &guard)) {
+    return absl::InvalidArgumentError("Body is not JSON: " + guard.message());
+  }
+  return root;
+}
+
+std::string dump_json(const Json& value) {
+  return value.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+}
+
+std::string quote_value(const Json& value, size_t limit) {
+  // A long value is not written out only to be cut: containers are named by kind and size.
+  if (value.is_object() && value.size() > 16) return fmt::format("an object of {} keys", value.size());
+  if (value.is_array() && value.size() > 16) return fmt::format("an array of {} items", value.size());
+  std::string text = dump_json(value);
+  if (text.size() <= limit) return text;
+  while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0U) == 0x80U) --limit;
+  return text.substr(0, limit) + "...";
+}
+
+}  // namespace omnibus

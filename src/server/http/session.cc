@@ -1,0 +1,334 @@
+#include "session.h"
+
+#include <algorithm>
+#include <exception>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/experimental/as_tuple.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "omnibus/base/common/log.h"
+
+namespace omnibus {
+namespace {
+
+constexpr auto kToken = asio::experimental::as_tuple(asio::use_awaitable);
+constexpr size_t kHeadRead = 4 * 1024;
+constexpr size_t kBodyRead = 64 * 1024;
+// Requests sent ahead of the answer to an earlier one may take this much; more ends the connection.
+constexpr size_t kMaxPipelinedBytes = 64 * 1024;
+// What is read and thrown away after an early answer, so that a reset does not eat it.
+constexpr size_t kLingerBytes = 1024 * 1024;
+constexpr auto kLingerTime = std::chrono::milliseconds(500);
+
+// The handler's end of an outbox.
+class OutboxReply final : public Reply {
+ public:
+  explicit OutboxReply(std::shared_ptr<Outbox> box) : box_(std::move(box)) {}
+  ~OutboxReply() override { box_->abandon(); }
+  OutboxReply(const OutboxReply&) = delete;
+  OutboxReply& operator=(const OutboxReply&) = delete;
+
+  void send(HttpResponse response) override { box_->send(std::move(response)); }
+  void begin(HttpResponse head) override { box_->begin(std::move(head)); }
+  void write(std::string bytes) override { box_->write(std::move(bytes)); }
+  void end() override { box_->end(); }
+  size_t backlog() const override { return box_->backlog(); }
+  void on_gone(std::function<void()> callback) override { box_->on_gone(std::move(callback)); }
+
+ private:
+  std::shared_ptr<Outbox> box_;
+};
+
+Status http_status(int status, const char* message, const char* code = "") {
+  return with_detail(absl::InvalidArgumentError(message),
+                     ErrorDetail{.http = status, .type = {}, .code = code, .param = {}});
+}
+
+// Closed set: whatever a client sends as its method, metrics know a few names.
+const char* method_label(const std::string& method) {
+  for (const char* known : {"GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE"}) {
+    if (method == known) return known;
+  }
+  return "other";
+}
+
+}  // namespace
+
+Session::Session(std::shared_ptr<ServerState> state, asio::any_io_executor executor, std::unique_ptr<Io> io)
+    : state_(std::move(state)),
+      executor_(executor),
+      io_(std::move(io)),
+      deadline_(executor),
+      wake_(executor) {}
+
+Session::~Session() {
+  std::lock_guard lock(state_->mutex);
+  state_->sessions.erase(this);
+}
+
+void Session::wake() {
+  asio::post(executor_, [weak = weak_from_this()] {
+    if (auto self = weak.lock()) self->wake_.cancel();
+  });
+}
+
+void Session::end(bool now) {
+  asio::post(executor_, [weak = weak_from_this(), now] {
+    auto self = weak.lock();
+    if (!self) return;
+    if (now) self->io_->close();
+    if (self->idle_) self->io_->cancel();
+  });
+}
+
+asio::awaitable<void> Session::run() {
+  const auto self = shared_from_this();
+  while (co_await serve_one()) {
+  }
+  disarm();
+  io_->close();
+}
+
+void Session::arm(Clock::time_point deadline, bool close) {
+  const uint64_t generation = ++timer_generation_;
+  deadline_.expires_at(deadline);
+  deadline_.async_wait([weak = weak_from_this(), generation, close](const boost::system::error_code& error) {
+    const auto self = weak.lock();
+    if (error || !self || self->timer_generation_ != generation) return;
+    self->timed_out_ = true;
+    if (close) {
+      self->io_->close();
+    } else {
+      self->io_->cancel();
+    }
+  });
+}
+
+void Session::disarm() {
+  ++timer_generation_;
+  deadline_.cancel();
+}
+
+asio::awaitable<Session::Read> Session::read_more(Clock::time_point deadline, size_t size) {
+  timed_out_ = false;
+  arm(deadline, false);
+  const size_t old = in_.size();
+  in_.resize(old + size);
+  const auto [error, n] = co_await io_->read(asio::buffer(in_.data() + old, size));
+  in_.resize(old + n);
+  disarm();
+  if (n > 0) co_return Read::kData;
+  co_return timed_out_ ? Read::kTimeout : Read::kClosed;
+}
+
+asio::awaitable<bool> Session::write_all(std::string_view bytes, Outbox* box) {
+  while (!bytes.empty()) {
+    arm(Clock::now() + state_->config.stall_timeout, true);
+    const auto [error, n] = co_await io_->write(asio::const_buffer(bytes.data(), bytes.size()));
+    disarm();
+    if (error) co_return false;
+    if (box != nullptr) box->sent(n);
+    bytes.remove_prefix(n);
+  }
+  co_return true;
+}
+
+asio::awaitable<bool> Session::serve_one() {
+  RequestReader reader;
+  if (!co_await read_head(reader)) co_return false;
+  bool keep = false;
+  const Route* route = co_await admit(reader, keep);
+  if (route == nullptr) co_return keep;
+  if (!co_await read_body(reader)) co_return false;
+
+  const std::string method = reader.request().method;
+  keep = reader.request().keep_alive && !state_->draining.load();
+  auto box = std::make_shared<Outbox>(answer_context(reader.request(), keep), [weak = weak_from_this()] {
+    if (auto self = weak.lock()) self->wake();
+  });
+  try {
+    route->handler(std::move(reader.request()), std::make_shared<OutboxReply>(box));
+  } catch (const std::exception& error) {
+    log_error("handler of {}: {}", route->pattern, error.what());
+    box->abandon();
+  }
+  const bool again = co_await answer(box);
+  count(route, method, box->status());
+  co_return again;
+}
+
+asio::awaitable<bool> Session::read_head(RequestReader& reader) {
+  idle_ = in_.empty();
+  auto deadline = Clock::now() + (idle_ ? state_->config.idle_timeout : state_->config.header_timeout);
+  for (;;) {
+    const auto progress = reader.feed(in_);
+    if (!progress.ok()) {
+      co_await refuse(reader, progress.status());
+      co_return false;
+    }
+    if (*progress == RequestReader::Progress::kHead) co_return true;
+    if (idle_ && state_->stopping.load()) co_return false;
+    const Read read = co_await read_more(deadline, kHeadRead);
+    if (read == Read::kClosed || (read == Read::kTimeout && idle_)) co_return false;
+    if (read == Read::kTimeout) {
+      co_await refuse(reader, http_status(408, "The request header took too long"));
+      co_return false;
+    }
+    if (idle_) deadline = Clock::now() + state_->config.header_timeout;
+    idle_ = false;
+  }
+}
+
+// Everything that can be decided without the body.
+asio::awaitable<const Route*> Session::admit(RequestReader& reader, bool& keep) {
+  HttpRequest& request = reader.request();
+  keep = request.keep_alive && !reader.has_body() && !state_->draining.load();
+  RouteTable::Match match = state_->routes->find(request.method, request.path);
+  HttpResponse response;
+  if (request.method == "OPTIONS" && (request.path == "*" || !match.allow.empty())) {
+    response.status = 204;
+    response.content_type.clear();
+    response.headers.emplace_back("Allow", match.allow.empty() ? "GET, HEAD, POST, OPTIONS" : match.allow);
+    co_await refuse(reader, std::move(response), keep);
+    co_return nullptr;
+  }
+  // A path that does not exist is nobody's business without a key either.
+  Status verdict =
+      state_->auth->check(match.route != nullptr ? match.route->scope : Scope::kInference, request);
+  if (verdict.ok() && match.route == nullptr) {
+    verdict = match.allow.empty()
+                  ? http_status(404, "There is no such route")
+                  : http_status(405, "The route does not have this method", "method_not_allowed");
+  }
+  if (verdict.ok()) {
+    verdict = reader.accept_body(std::min(match.route->max_body_bytes, state_->config.max_body_bytes));
+  }
+  if (!verdict.ok()) {
+    response = state_->config.render_error(verdict, request.path);
+    if (response.status == 405) response.headers.emplace_back("Allow", match.allow);
+    if (response.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
+    count(match.route, request.method, response.status);
+    co_await refuse(reader, std::move(response), keep);
+    co_return nullptr;
+  }
+  request.path_parameter = std::move(match.parameter);
+  co_return match.route;
+}
+
+asio::awaitable<bool> Session::read_body(RequestReader& reader) {
+  if (!reader.has_body()) co_return true;
+  if (reader.wants_continue() && !co_await write_all("HTTP/1.1 100 Continue\r\n\r\n", nullptr))
+    co_return false;
+  for (;;) {
+    const auto progress = reader.feed(in_);
+    if (!progress.ok()) {
+      co_await refuse(reader, progress.status());
+      co_return false;
+    }
+    if (*progress == RequestReader::Progress::kComplete) break;
+    const Read read = co_await read_more(Clock::now() + state_->config.body_timeout, kBodyRead);
+    if (read == Read::kClosed) co_return false;
+    if (read == Read::kTimeout) {
+      co_await refuse(reader, http_status(408, "The request body took too long"));
+      co_return false;
+    }
+  }
+  in_.shrink_to_fit();
+  co_return true;
+}
+
+AnswerContext Session::answer_context(const HttpRequest& request, bool keep) const {
+  AnswerContext context;
+  context.request_id = request.request_id.empty() ? "-" : request.request_id;
+  context.head_only = request.method == "HEAD";
+  context.http_1_0 = request.http_1_0;
+  context.keep_alive = keep;
+  return context;
+}
+
+asio::awaitable<void> Session::refuse(RequestReader& reader, const Status& error) {
+  HttpResponse response = state_->config.render_error(error, reader.request().path);
+  count(nullptr, reader.request().method, response.status);
+  co_await refuse(reader, std::move(response), false);
+}
+
+asio::awaitable<void> Session::refuse(RequestReader& reader, HttpResponse response, bool keep) {
+  Outbox box(answer_context(reader.request(), keep), [] {});
+  box.send(std::move(response));
+  const std::string bytes = box.take().bytes;
+  if (co_await write_all(bytes, nullptr) && !keep) co_await linger();
+}
+
+asio::awaitable<void> Session::linger() {
+  io_->shutdown_send();
+  const auto deadline = Clock::now() + kLingerTime;
+  for (size_t dropped = 0; dropped < kLingerBytes && Clock::now() < deadline;) {
+    in_.clear();
+    if (co_await read_more(deadline, kBodyRead) != Read::kData) break;
+    dropped += in_.size();
+  }
+  in_.clear();
+}
+
+asio::awaitable<bool> Session::answer(std::shared_ptr<Outbox> box) {
+  bool finished = false, close = false;
+  client_gone_ = false;
+  for (;;) {
+    const Outbox::Batch batch = box->take();
+    if (!batch.bytes.empty() && !co_await write_all(batch.bytes, box.get())) break;
+    if (batch.done) {
+      finished = true;
+      close = batch.close;
+      break;
+    }
+    if (client_gone_) break;
+    if (!batch.bytes.empty()) continue;
+    if (watch_done_) {
+      watch_stopping_ = watch_done_ = false;
+      asio::co_spawn(executor_, watch(box), asio::detached);
+    }
+    wake_.expires_at(Clock::time_point::max());
+    co_await wake_.async_wait(kToken);
+  }
+  if (!finished) box->set_gone();
+  watch_stopping_ = true;
+  io_->cancel();
+  while (!watch_done_) {
+    wake_.expires_at(Clock::time_point::max());
+    co_await wake_.async_wait(kToken);
+  }
+  co_return finished && !close && !client_gone_ && !state_->stopping.load();
+}
+
+// Reads ahead while the answer is made: what comes is the next request; an end or an error means that nobody
+// waits any more (a half-close counts).
+asio::awaitable<void> Session::watch(std::shared_ptr<Outbox> box) {
+  const auto self = shared_from_this();
+  while (!watch_stopping_ && !client_gone_) {
+    const size_t old = in_.size();
+    in_.resize(old + kHeadRead);
+    const auto [error, n] = co_await io_->read(asio::buffer(in_.data() + old, kHeadRead));
+    in_.resize(old + n);
+    if ((error && !watch_stopping_) || in_.size() > kMaxPipelinedBytes) {
+      client_gone_ = true;
+      box->set_gone();
+    }
+    if (error) break;
+  }
+  watch_done_ = true;
+  wake_.cancel();
+}
+
+void Session::count(const Route* route, const std::string& method, int status) const {
+  const std::string handler = route != nullptr ? route->pattern : "none";
+  state_->metrics
+      ->counter("omnibus_http_requests_total", "HTTP requests answered",
+                {{"handler", handler}, {"method", method_label(method)}, {"status", std::to_string(status)}})
+      .add();
+  log(LogLevel::kDebug, "{} {} {}", method_label(method), handler, status);
+}
+
+}  // namespace omnibus

@@ -1,0 +1,103 @@
+// Session: one connection. A coroutine on a strand reads requests, calls handlers and sends what their
+// outboxes hold; beside it, while an answer is awaited, a second one watches for the client going away.
+// Included by the one translation unit that knows Asio.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <tuple>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "omnibus/server/http/http_server.h"
+
+#include "outbox.h"
+#include "request_reader.h"
+
+namespace omnibus {
+
+namespace asio = boost::asio;
+
+// A stream as the session sees it: not a template, so that TLS adds an implementation and no compile time
+// here.
+class Io {
+ public:
+  using Result = std::tuple<boost::system::error_code, size_t>;
+  virtual ~Io() = default;
+  virtual asio::awaitable<Result> read(asio::mutable_buffer buffer) = 0;
+  virtual asio::awaitable<Result> write(asio::const_buffer buffer) = 0;
+  virtual void cancel() = 0;         // what is pending ends with operation_aborted
+  virtual void shutdown_send() = 0;  // FIN
+  virtual void close() = 0;
+};
+
+class Session;
+
+// Shared by the listener and its sessions.
+struct ServerState {
+  HttpServerConfig config;
+  const RouteTable* routes = nullptr;
+  const Authenticator* auth = nullptr;
+  MetricsRegistry* metrics = nullptr;
+  asio::io_context context;
+  std::atomic<bool> draining{false};
+  std::atomic<bool> stopping{false};
+  std::mutex mutex;
+  std::map<Session*, std::weak_ptr<Session>> sessions;
+};
+
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  // `executor` is a strand; everything but wake() and end() runs on it.
+  Session(std::shared_ptr<ServerState> state, asio::any_io_executor executor, std::unique_ptr<Io> io);
+  ~Session();
+
+  // Serves requests until the connection ends.
+  asio::awaitable<void> run();
+  // Any thread: something is in the outbox.
+  void wake();
+  // Any thread: end when idle (or now).
+  void end(bool now);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  asio::awaitable<bool> serve_one();
+  asio::awaitable<bool> read_head(RequestReader& reader);
+  // The route, or nullptr after an error has been answered (then `keep` says whether the connection lives).
+  asio::awaitable<const Route*> admit(RequestReader& reader, bool& keep);
+  asio::awaitable<bool> read_body(RequestReader& reader);
+  asio::awaitable<bool> answer(std::shared_ptr<Outbox> box);
+  asio::awaitable<void> watch(std::shared_ptr<Outbox> box);
+  asio::awaitable<void> refuse(RequestReader& reader, HttpResponse response, bool keep);
+  asio::awaitable<void> refuse(RequestReader& reader, const Status& error);
+
+  enum class Read { kData, kTimeout, kClosed };
+  asio::awaitable<Read> read_more(Clock::time_point deadline, size_t size);
+  asio::awaitable<bool> write_all(std::string_view bytes, Outbox* box);
+  asio::awaitable<void> linger();
+  void arm(Clock::time_point deadline, bool close);
+  void disarm();
+  AnswerContext answer_context(const HttpRequest& request, bool keep) const;
+  void count(const Route* route, const std::string& method, int status) const;
+
+  const std::shared_ptr<ServerState> state_;
+  asio::any_io_executor executor_;
+  std::unique_ptr<Io> io_;
+  asio::steady_timer deadline_;
+  asio::steady_timer wake_;
+  uint64_t timer_generation_ = 0;
+  std::string in_;  // read, not yet consumed
+  bool timed_out_ = false, idle_ = false, client_gone_ = false;
+  bool watch_stopping_ = false, watch_done_ = true;
+};
+
+}  // namespace omnibus

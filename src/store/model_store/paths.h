@@ -1,0 +1,40 @@
+// Files of the store: opened beneath its folder without following links, written whole or not at all.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "omnibus/base/common/status.h"
+
+namespace omnibus {
+
+// Owns a file descriptor.
+class Fd {
+ public:
+  explicit Fd(int fd = -1) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(other.release()) {}
+  Fd& operator=(Fd&& other) noexcept;
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  ~Fd();
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+  int release();
+
+ private:
+  int fd_;
+};
+
+// Opens `relative` for reading; it must lie in `folder` without "..", absolute links or any symbolic link on
+// the way (openat2 with RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS). NOT_FOUND when there is none.
+StatusOr<Fd> open_beneath(const std::string& folder, const std::string& relative);
+
+// Writes `text` beside `path`, flushes it to the disk and renames it over `path`.
+Status write_file_atomically(const std::string& path, std::string_view text);
+
+// Creates `path` and its parents, for the owner alone.
+Status make_folders(const std::string& path);
+
+std::string errno_text(std::string_view what, const std::string& path);
+
+}  // namespace omnibus
