@@ -1,9 +1,10 @@
 #include "model_instance.h"
 
-#include <chrono>
+#include <algorithm>
 
 #include <fmt/format.h>
 
+#include "omnibus/base/common/clock.h"
 #include "omnibus/base/common/log.h"
 #include "omnibus/compute/models/model_registry.h"
 #include "omnibus/compute/ops/device_ops.h"
@@ -91,7 +92,8 @@ Status ModelInstance::load(const WeightLoader::Progress& progress) {
   if (model_ == nullptr) return absl::FailedPreconditionError("load before init");
   OMNIBUS_ASSIGN_OR_RETURN(weights_, make_allocator("weights", bytes_.weights));
   OMNIBUS_ASSIGN_OR_RETURN(scratch_, make_allocator("scratch", bytes_.scratch));
-  const auto start = std::chrono::steady_clock::now();
+  const SteadyClock clock;
+  const MonotonicNs start = clock.now_ns();
   StateDict state(spec_.file);
   WeightLoader loader(state, ops_, *weights_, progress);
   OMNIBUS_RETURN_IF_ERROR(model_->load(loader, *scratch_));
@@ -99,11 +101,11 @@ Status ModelInstance::load(const WeightLoader::Progress& progress) {
     return absl::InternalError(
         fmt::format("memory plan: weights {} planned, {} taken; scratch {} planned, {} taken", bytes_.weights,
                     weights_used(), bytes_.scratch, scratch_used()));
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = std::max(static_cast<double>(clock.now_ns() - start), 1.0) / 1e9;
   const auto source = static_cast<double>(loader.stats().source_bytes);
   log_info("weights: {} ({}) packed into {:.1f} MiB in {:.2f} s, {:.2f} GB/s, kernels {}", spec_.config.name,
            note_of(loader.stats()), static_cast<double>(bytes_.weights) / kMiB, seconds,
-           source / 1e9 / std::max(seconds, 1e-9), describe(ops_));
+           source / 1e9 / seconds, describe(ops_));
   return absl::OkStatus();
 }
 
