@@ -131,9 +131,10 @@ class AsyncEngineImpl final : public AsyncEngine {
   }
 
  private:
-  // Each open sequence has at most a submit, a cancel and a finish on the way; the rest is for control.
+  // During one step every open sequence may be cancelled and finish, and as many new ones come in and be
+  // cancelled; the rest is for control.
   static size_t inbox_capacity(const EngineConfig& config) {
-    return 3 * (static_cast<size_t>(config.max_num_seqs) + static_cast<size_t>(config.max_waiting_requests)) +
+    return 4 * (static_cast<size_t>(config.max_num_seqs) + static_cast<size_t>(config.max_waiting_requests)) +
            64;
   }
 
@@ -152,7 +153,8 @@ class AsyncEngineImpl final : public AsyncEngine {
   }
 
   void send(EngineCommand command) {
-    OMNIBUS_CHECK(inbox_.try_push(std::move(command)), "the engine's inbox holds all that admission lets in");
+    OMNIBUS_CHECK(inbox_.try_push(std::make_unique<EngineCommand>(std::move(command))),
+                  "the engine's inbox holds all that admission lets in");
   }
 
   const EngineConfig config_;

@@ -71,7 +71,7 @@ void EngineCore::run() {
 bool EngineCore::turn() {
   p_.state->busy_since_ns = p_.clock->now_ns();
   while (auto command = p_.inbox->try_pop())
-    if (!handle(*command)) return false;
+    if (!dispatch(**command)) return false;
   if (!failed_) {
     for (SequenceEvent& event : p_.scheduler->expire()) post(std::move(event));
   }
@@ -79,7 +79,7 @@ bool EngineCore::turn() {
     idle();
     auto command = p_.inbox->pop();
     p_.state->busy_since_ns = p_.clock->now_ns();
-    return command && handle(*command);
+    return command && dispatch(**command);
   }
   auto events = step();
   if (!events.ok()) {
@@ -112,26 +112,11 @@ StatusOr<std::vector<SequenceEvent>> EngineCore::step() {
   return events;
 }
 
-bool EngineCore::handle(EngineCommand& command) {
-  if (auto* c = std::get_if<SubmitCommand>(&command)) {
-    submit(*c);
-  } else if (auto* c = std::get_if<CancelCommand>(&command)) {
-    cancel(*c);
-  } else if (auto* c = std::get_if<FinishCommand>(&command)) {
-    metrics_.surplus_tokens.add(p_.scheduler->finish(c->id, c->n_tokens));
-    parent_of_.erase(c->id);
-  } else if (auto* c = std::get_if<AbortAllCommand>(&command)) {
-    abort_all(FinishReason::kAbort, c->why);
-  } else if (auto* c = std::get_if<FailCommand>(&command)) {
-    fail(c->why);
-  } else {
-    abort_all(FinishReason::kAbort, std::get<StopCommand>(command).why);
-    return false;
-  }
-  return true;
+bool EngineCore::dispatch(EngineCommand& command) {
+  return std::visit([this](auto& c) { return handle(c); }, command);
 }
 
-void EngineCore::submit(SubmitCommand& command) {
+bool EngineCore::handle(SubmitCommand& command) {
   const RequestId parent_id = command.parent->id;
   p_.outputs->open(std::move(command.parent));
   for (Request& choice : command.choices) {
@@ -140,14 +125,37 @@ void EngineCore::submit(SubmitCommand& command) {
     p_.scheduler->add(std::move(choice));
     if (failed_) post(*p_.scheduler->abort(id, FinishReason::kError, engine_failed()));
   }
+  return true;
 }
 
-void EngineCore::cancel(const CancelCommand& command) {
+bool EngineCore::handle(const CancelCommand& command) {
   for (int32_t i = 0; i < command.n; ++i) {
     auto event = p_.scheduler->abort(command.id + static_cast<RequestId>(i), FinishReason::kAbort,
                                      absl::CancelledError("the request was cancelled"));
     if (event) post(std::move(*event));
   }
+  return true;
+}
+
+bool EngineCore::handle(const FinishCommand& command) {
+  metrics_.surplus_tokens.add(p_.scheduler->finish(command.id, command.n_tokens));
+  parent_of_.erase(command.id);
+  return true;
+}
+
+bool EngineCore::handle(const AbortAllCommand& command) {
+  abort_all(FinishReason::kAbort, command.why);
+  return true;
+}
+
+bool EngineCore::handle(const FailCommand& command) {
+  fail(command.why);
+  return true;
+}
+
+bool EngineCore::handle(const StopCommand& command) {
+  abort_all(FinishReason::kAbort, command.why);
+  return false;
 }
 
 void EngineCore::post(SequenceEvent event) {

@@ -45,7 +45,7 @@ struct StopCommand {
 };
 using EngineCommand =
     std::variant<SubmitCommand, CancelCommand, FinishCommand, AbortAllCommand, FailCommand, StopCommand>;
-using EngineInbox = BoundedQueue<EngineCommand>;
+using EngineInbox = BoundedQueue<std::unique_ptr<EngineCommand>>;
 
 // What the engine thread shows to others; any thread reads.
 struct EngineState {
@@ -92,9 +92,14 @@ class EngineCore {
 
  private:
   bool turn();  // false: stop
-  bool handle(EngineCommand& command);
-  void submit(SubmitCommand& command);
-  void cancel(const CancelCommand& command);
+  // Each is false for: stop.
+  bool handle(SubmitCommand& command);
+  bool handle(const CancelCommand& command);
+  bool handle(const FinishCommand& command);
+  bool handle(const AbortAllCommand& command);
+  bool handle(const FailCommand& command);
+  bool handle(const StopCommand& command);
+  bool dispatch(EngineCommand& command);
   // schedule → execute → update.
   StatusOr<std::vector<SequenceEvent>> step();
   void post(SequenceEvent event);
