@@ -70,6 +70,8 @@ class GgufFileImpl final : public GgufFile {
     OMNIBUS_CHECK(
         &tensor >= contents_.tensors.data() && &tensor < contents_.tensors.data() + contents_.tensors.size(),
         "a tensor of this file");
+    // With nothing but empty tensors the data section may begin beyond the end of the file.
+    if (tensor.bytes == 0) return {};
     return bytes_.subspan(contents_.data_begin + tensor.offset, tensor.bytes);
   }
   uint64_t file_bytes() const override { return bytes_.size(); }

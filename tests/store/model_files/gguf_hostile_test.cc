@@ -256,6 +256,19 @@ TEST(GgufHostile, TensorOffsets) {
   EXPECT_TRUE(status_of(file.bytes()).ok());  // in any order, as long as nothing overlaps
 }
 
+// Found by the fuzzer: an empty tensor in a file that ends before its padded data section would begin.
+TEST(GgufHostile, EmptyTensorBeyondTheEnd) {
+  GgufWriter file;
+  file.add_tensor("t", {0}, GgmlType::kF32);
+  uint64_t header_bytes = 0;
+  Bytes bytes = file.bytes(&header_bytes);
+  bytes.resize(header_bytes);
+  auto parsed = GgufFile::parse(bytes, "empty tensor");
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_TRUE((*parsed)->tensor_data((*parsed)->tensors()[0]).empty());
+  (*parsed)->release_pages((*parsed)->tensors()[0]);
+}
+
 // 100,000 tensors that all overlap in a chain but one must not take quadratic time.
 TEST(GgufHostile, ManyTensorsTakeLinearithmicTime) {
   GgufWriter file;
