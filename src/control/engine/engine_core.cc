@@ -87,14 +87,14 @@ bool EngineCore::turn() {
     return true;
   }
   for (SequenceEvent& event : *events) post(std::move(event));
+  publish();  // before the flush: who sees an end sees the counts without it
   p_.outputs->flush();
-  publish();
   return true;
 }
 
 void EngineCore::idle() {
-  p_.outputs->flush();
   publish();
+  p_.outputs->flush();
   if (kCheckWhenIdle && !failed_) {
     if (const Status status = p_.scheduler->check_integrity(); !status.ok()) fail(status);
   }
@@ -171,8 +171,8 @@ void EngineCore::abort_all(FinishReason reason, const Status& why) {
     auto event = p_.scheduler->abort(id, reason, why);
     if (event) post(std::move(*event));
   }
-  p_.outputs->flush();
   publish();
+  p_.outputs->flush();
 }
 
 void EngineCore::fail(const Status& why) {

@@ -20,9 +20,8 @@ RequestOutput SequenceOutput::take(const SequenceEvent& event) {
   out.timeline = event.timeline;
   if (event.first_index == 0 && !event.tokens.empty()) add_prompt_logprobs(event, out);
   for (size_t i = 0; i < event.tokens.size() && !stopped_at_; ++i) {
-    // The token that ends a sequence by its id is no part of the text.
     const bool is_hidden = event.finish_reason == FinishReason::kStop && i + 1 == event.tokens.size() &&
-                           !params_.sampling.include_stop_str_in_output;
+                           hides_stop(event.tokens[i]);
     ++n_tokens_;
     out.token_ids.push_back(event.tokens[i]);
     take_token(event, i, is_hidden);
@@ -37,6 +36,13 @@ RequestOutput SequenceOutput::take(const SequenceEvent& event) {
   release(out, finished_);
   out.usage = {params_.prompt_tokens, n_tokens_, 0};
   return out;
+}
+
+// The token that ends a sequence by its id is no part of the text, unless the client asks for it and it has
+// text to show.
+bool SequenceOutput::hides_stop(TokenId token) const {
+  if (!params_.sampling.include_stop_str_in_output) return true;
+  return params_.sampling.skip_special_tokens && params_.tokenizer->is_special(token);
 }
 
 void SequenceOutput::take_token(const SequenceEvent& event, size_t i, bool is_hidden) {

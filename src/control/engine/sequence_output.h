@@ -39,6 +39,7 @@ class SequenceOutput {
   std::optional<int32_t> stopped_at() const { return stopped_at_; }
 
  private:
+  bool hides_stop(TokenId token) const;
   void take_token(const SequenceEvent& event, size_t i, bool is_hidden);
   void take_text(const std::string& text);
   void end_by_core(const SequenceEvent& event, RequestOutput& out);
