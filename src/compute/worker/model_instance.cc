@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "omnibus/base/common/check.h"
 #include "omnibus/base/common/clock.h"
 #include "omnibus/base/common/log.h"
 #include "omnibus/compute/models/model_registry.h"
@@ -40,6 +41,19 @@ ModelContext model_context(const InstanceSpec& spec, const OpContext& ops) {
   return context;
 }
 
+// The number of threads that a plan is made for: some scratch depends on it. Nothing runs on the meta device.
+class PlannedPool final : public ComputePool {
+ public:
+  explicit PlannedPool(int32_t threads) : threads_(threads) {}
+  int32_t threads() const override { return threads_; }
+  void run(Task, void*) override { OMNIBUS_CHECK(false, "the meta device runs nothing"); }
+  void barrier(int32_t) override { OMNIBUS_CHECK(false, "the meta device runs nothing"); }
+  uint64_t stalls() const override { return 0; }
+
+ private:
+  const int32_t threads_;
+};
+
 std::string note_of(const LoadStats& stats) {
   std::string note;
   for (const auto& [type, count] : stats.type_count)
@@ -52,8 +66,10 @@ std::string note_of(const LoadStats& stats) {
 StatusOr<InstanceBytes> plan_instance(const InstanceSpec& spec) {
   OMNIBUS_ASSIGN_OR_RETURN(const ActivationMode mode, activation_mode(spec.numerics));
   MetaTrace trace;
-  OMNIBUS_ASSIGN_OR_RETURN(const OpContext ops, make_op_context(Device{DeviceKind::kMeta, 0}, spec.cpu_isa,
-                                                                mode, nullptr, &trace));
+  OMNIBUS_ASSIGN_OR_RETURN(
+      OpContext ops, make_op_context(Device{DeviceKind::kMeta, 0}, spec.cpu_isa, mode, nullptr, &trace));
+  PlannedPool pool(spec.threads);
+  ops.pool = &pool;
   OMNIBUS_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, make_model(model_context(spec, ops)));
   const auto weights = make_meta_allocator("weights"), scratch = make_meta_allocator("scratch");
   StateDict state(spec.file);
@@ -73,10 +89,8 @@ ModelInstance::ModelInstance(InstanceSpec spec, InstanceBytes bytes)
 Status ModelInstance::init() {
   OMNIBUS_ASSIGN_OR_RETURN(const ActivationMode mode, activation_mode(spec_.numerics));
   if (spec_.device.kind == DeviceKind::kCpu) {
-    const int32_t cores = available_cores();
-    const int32_t threads = spec_.threads > 0 ? spec_.threads : cores;
     // Pinning pays when the threads fill the machine; a part of it is better left to the system's scheduler.
-    OMNIBUS_ASSIGN_OR_RETURN(pool_, ComputePool::create(threads, threads == cores));
+    OMNIBUS_ASSIGN_OR_RETURN(pool_, ComputePool::create(spec_.threads, spec_.threads == available_cores()));
   }
   OMNIBUS_ASSIGN_OR_RETURN(ops_, make_op_context(spec_.device, spec_.cpu_isa, mode, pool_.get(), &trace_));
   OMNIBUS_ASSIGN_OR_RETURN(model_, make_model(model_context(spec_, ops_)));
