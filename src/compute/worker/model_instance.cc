@@ -40,10 +40,6 @@ ModelContext model_context(const InstanceSpec& spec, const OpContext& ops) {
   return context;
 }
 
-int32_t compute_threads(const InstanceSpec& spec) {
-  return spec.threads > 0 ? spec.threads : available_cores();
-}
-
 std::string note_of(const LoadStats& stats) {
   std::string note;
   for (const auto& [type, count] : stats.type_count)
@@ -58,7 +54,7 @@ StatusOr<InstanceBytes> plan_instance(const InstanceSpec& spec) {
   MetaTrace trace;
   OMNIBUS_ASSIGN_OR_RETURN(
       OpContext ops, make_op_context(Device{DeviceKind::kMeta, 0}, spec.cpu_isa, mode, nullptr, &trace));
-  ops.planned_threads = compute_threads(spec);
+  ops.planned_threads = spec.threads;
   OMNIBUS_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, make_model(model_context(spec, ops)));
   const auto weights = make_meta_allocator("weights"), scratch = make_meta_allocator("scratch");
   StateDict state(spec.file);
@@ -78,9 +74,8 @@ ModelInstance::ModelInstance(InstanceSpec spec, InstanceBytes bytes)
 Status ModelInstance::init() {
   OMNIBUS_ASSIGN_OR_RETURN(const ActivationMode mode, activation_mode(spec_.numerics));
   if (spec_.device.kind == DeviceKind::kCpu) {
-    const int32_t threads = compute_threads(spec_);
     // Pinning pays when the threads fill the machine; a part of it is better left to the system's scheduler.
-    OMNIBUS_ASSIGN_OR_RETURN(pool_, ComputePool::create(threads, threads == available_cores()));
+    OMNIBUS_ASSIGN_OR_RETURN(pool_, ComputePool::create(spec_.threads, spec_.threads == available_cores()));
   }
   OMNIBUS_ASSIGN_OR_RETURN(ops_, make_op_context(spec_.device, spec_.cpu_isa, mode, pool_.get(), &trace_));
   OMNIBUS_ASSIGN_OR_RETURN(model_, make_model(model_context(spec_, ops_)));
