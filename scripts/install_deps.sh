@@ -3,6 +3,7 @@
 #   install_deps.sh [WHEN...]     WHEN: build (default), test, fuzz
 # Costs a fraction of a second when nothing is missing. Needs root, or sudo.
 set -eu
+# shellcheck disable=SC2086  # lists of packages are split on purpose, everywhere below
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -gt 0 ] || set -- build
 wanted=$(awk -v when=" $* " '!/^#/ && NF == 2 && index(when, " " $2 " ") && !seen[$1]++ {print $1}' "$here/packages.txt")
