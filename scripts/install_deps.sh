@@ -2,8 +2,10 @@
 # Installs the Debian packages of scripts/packages.txt that are missing.
 #   install_deps.sh [WHEN...]     WHEN: build (default), test, fuzz
 # Costs a fraction of a second when nothing is missing. Needs root, or sudo.
+
+# Lists of packages are split on purpose, everywhere below.
+# shellcheck disable=SC2086
 set -eu
-# shellcheck disable=SC2086  # lists of packages are split on purpose, everywhere below
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -gt 0 ] || set -- build
 wanted=$(awk -v when=" $* " '!/^#/ && NF == 2 && index(when, " " $2 " ") && !seen[$1]++ {print $1}' "$here/packages.txt")
