@@ -25,6 +25,8 @@ inline constexpr Tolerance kInt8Math{2e-4, 0.1};
 inline constexpr Tolerance kInt8Exact{1e-12, 1e-5};
 // Attention over a bf16 cache, against float64 over the same cache: queries and probabilities round to bf16.
 inline constexpr Tolerance kBf16Attention{2e-5, 0.03};
+// A value rounded to bf16 once.
+inline constexpr Tolerance kBf16Rounding{1e-5, 0.004};
 inline constexpr Tolerance kF32Attention{1e-11, 3e-5};
 
 template <typename T>
@@ -33,21 +35,16 @@ inline void expect_close(const std::vector<T>& got, const std::vector<double>& e
   ASSERT_EQ(got.size(), expected.size()) << what;
   double error = 0;
   double power = 0;
-  double worst = 0;
-  size_t at = 0;
+  for (const double e : expected) power += e * e;
+  const double rms = std::sqrt(power / static_cast<double>(std::max<size_t>(got.size(), 1)));
   for (size_t i = 0; i < got.size(); ++i) {
     const double difference = std::abs(static_cast<double>(got[i]) - expected[i]);
-    if (!(difference <= worst)) {  // NaN counts as worst
-      worst = difference;
-      at = i;
-    }
     error += difference * difference;
-    power += expected[i] * expected[i];
+    const double allowed = tolerance.max * std::max(rms, std::abs(expected[i])) + 1e-15;
+    ASSERT_TRUE(difference <= allowed)  // a NaN fails too
+        << what << ": element " << i << " is " << got[i] << ", expected " << expected[i] << ", rms " << rms;
   }
-  const double rms = std::sqrt(power / static_cast<double>(std::max<size_t>(got.size(), 1)));
   EXPECT_LE(error, tolerance.nmse * power + 1e-30) << what << ": NMSE " << error / power;
-  EXPECT_LE(worst, tolerance.max * rms + 1e-15)
-      << what << ": element " << at << " is " << got[at] << ", expected " << expected[at];
 }
 
 }  // namespace omnibus
