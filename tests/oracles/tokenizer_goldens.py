@@ -69,12 +69,12 @@ def train_bpe(pre, size):
             "unknown": -1, "add_space_prefix": False}
 
 
-def train_spm(size):
+def train_spm(size, byte_tokens, add_space_prefix):
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"),
                                                  normalizers.Replace(" ", "\u2581")])
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="never")
-    trainer = trainers.BpeTrainer(vocab_size=size, show_progress=False, limit_alphabet=300)
+    trainer = trainers.BpeTrainer(vocab_size=size, show_progress=False)
     tokenizer.train_from_iterator(tokenizer_strings.SENTENCES * 3, trainer)
     vocab = tokenizer.get_vocab()
     words = sorted(vocab, key=vocab.get)
@@ -82,12 +82,12 @@ def train_spm(size):
     runs = ["\u2581" * n for n in (2, 4, 8, 16, 3)]
     pieces = merged[:200] + [r for r in runs if r not in vocab] + merged[200:]
     pieces += [w for w in words if len(w) == 1]  # as in SentencePiece: characters last, with the worst scores
-    tokens = ["<unk>", "<s>", "</s>"] + ["<0x%02X>" % b for b in range(256)] + pieces
+    tokens = ["<unk>", "<s>", "</s>"] + ["<0x%02X>" % b for b in range(byte_tokens)] + pieces
     tokens += USER_DEFINED + CONTROL
-    kinds = [2, 3, 3] + [6] * 256 + [1] * len(pieces) + [4] * len(USER_DEFINED) + [3] * len(CONTROL)
-    scores = [0.0] * 259 + [-float(i) for i in range(len(pieces))] + [0.0] * (len(USER_DEFINED) + len(CONTROL))
+    kinds = [2, 3, 3] + [6] * byte_tokens + [1] * len(pieces) + [4] * len(USER_DEFINED) + [3] * len(CONTROL)
+    scores = [0.0] * (3 + byte_tokens) + [-float(i) for i in range(len(pieces))] + [0.0] * (len(USER_DEFINED) + len(CONTROL))
     return {"model": "llama", "pre": "default", "tokens": tokens, "kinds": kinds, "scores": scores,
-            "merges": [], "bos": 1, "eos": 2, "unknown": 0, "add_space_prefix": True}
+            "merges": [], "bos": 1, "eos": 2, "unknown": 0, "add_space_prefix": add_space_prefix}
 
 
 def fnv1a(ids):
@@ -210,7 +210,8 @@ def main():
         golden_from_gguf(args, path, strings, header)
     if not args.gguf:
         specs = {name: train_bpe(*how) for name, how in TRAINED.items()}
-        specs["llama_spm"] = train_spm(1300)
+        specs["llama_spm"] = train_spm(1300, 256, True)
+        specs["llama_spm_unknown"] = train_spm(900, 0, False)
         for name, spec in specs.items():
             trusted, untrusted = Oracle(spec, True), Oracle(spec, False)
             pairs = [(trusted.ids(s), untrusted.ids(s)) for s in strings]

@@ -19,7 +19,7 @@ FAMILIES = {
     "dbrx": ([LLAMA3], False, False),
     "qwen2": ([QWEN2], False, True),
     "stablelm2": ([QWEN2], False, False),
-    "qwen35": ([QWEN35], False, True),
+    "qwen35": ([QWEN35], False, False),
     "smollm": ("digits", False, False), "starcoder": ("digits", False, False),
     "refact": ("digits", False, False), "command-r": ("digits", False, False),
     "default": ([r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", "[0-9][0-9][0-9]"], False, False),
@@ -58,8 +58,9 @@ def tokenizer_json(spec, trusted):
     added = [{"id": i, "content": t, "single_word": False, "lstrip": False, "rstrip": False,
               "normalized": False, "special": kinds[i] != 4}
              for i, t in enumerate(tokens) if kinds[i] in matched and t]
-    unreachable = () if trusted else (2, 3)  # text must not spell such a token
     spm = spec["model"] == "llama"
+    # Text must not spell such a token. (In SPM no merge leads to one, and <unk> must be there.)
+    unreachable = () if trusted or spm else (2, 3)
     vocab = {t: i for i, t in enumerate(tokens) if kinds[i] not in unreachable}
     model = {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
              "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False, "vocab": vocab}
@@ -71,7 +72,8 @@ def tokenizer_json(spec, trusted):
         out["normalizer"] = {"type": "Sequence", "normalizers": prefix + [replace]}
         out["pre_tokenizer"] = None
         out["decoder"] = None
-        model.update(merges=spm_merges(spec), byte_fallback=True, fuse_unk=True)
+        model.update(merges=spm_merges(spec), byte_fallback=True, fuse_unk=True,
+                     unk_token=tokens[spec["unknown"]])
     else:
         _, ignore_merges, nfc = FAMILIES[spec["pre"]]
         out["normalizer"] = {"type": "NFC"} if nfc else None

@@ -32,10 +32,14 @@ StatusOr<DecoderScratch> DecoderScratch::allocate(const OpContext& ctx, const De
                                                               spec.max_context)));
   OMNIBUS_ASSIGN_OR_RETURN(
       s.normed, Activations::allocate(allocator, spec.max_rows, spec.hidden, spec.attn_in | spec.ffn_in));
-  OMNIBUS_ASSIGN_OR_RETURN(s.attn_out, Activations::allocate(allocator, spec.max_rows,
-                                                             static_cast<int32_t>(q_width), spec.attn_out));
-  OMNIBUS_ASSIGN_OR_RETURN(s.ffn_act,
-                           Activations::allocate(allocator, spec.max_rows, spec.ffn, spec.ffn_act));
+  if (q_width > 0) {  // a rank may have no share of attention, or of the FFN
+    OMNIBUS_ASSIGN_OR_RETURN(s.attn_out, Activations::allocate(allocator, spec.max_rows,
+                                                               static_cast<int32_t>(q_width), spec.attn_out));
+  }
+  if (spec.ffn > 0) {
+    OMNIBUS_ASSIGN_OR_RETURN(s.ffn_act,
+                             Activations::allocate(allocator, spec.max_rows, spec.ffn, spec.ffn_act));
+  }
   return s;
 }
 

@@ -52,8 +52,9 @@ std::string note_of(const LoadStats& stats) {
 StatusOr<InstanceBytes> plan_instance(const InstanceSpec& spec) {
   OMNIBUS_ASSIGN_OR_RETURN(const ActivationMode mode, activation_mode(spec.numerics));
   MetaTrace trace;
-  OMNIBUS_ASSIGN_OR_RETURN(const OpContext ops, make_op_context(Device{DeviceKind::kMeta, 0}, spec.cpu_isa,
-                                                                mode, nullptr, &trace));
+  OMNIBUS_ASSIGN_OR_RETURN(
+      OpContext ops, make_op_context(Device{DeviceKind::kMeta, 0}, spec.cpu_isa, mode, nullptr, &trace));
+  ops.planned_threads = spec.threads;
   OMNIBUS_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, make_model(model_context(spec, ops)));
   const auto weights = make_meta_allocator("weights"), scratch = make_meta_allocator("scratch");
   StateDict state(spec.file);
@@ -73,10 +74,8 @@ ModelInstance::ModelInstance(InstanceSpec spec, InstanceBytes bytes)
 Status ModelInstance::init() {
   OMNIBUS_ASSIGN_OR_RETURN(const ActivationMode mode, activation_mode(spec_.numerics));
   if (spec_.device.kind == DeviceKind::kCpu) {
-    const int32_t cores = available_cores();
-    const int32_t threads = spec_.threads > 0 ? spec_.threads : cores;
     // Pinning pays when the threads fill the machine; a part of it is better left to the system's scheduler.
-    OMNIBUS_ASSIGN_OR_RETURN(pool_, ComputePool::create(threads, threads == cores));
+    OMNIBUS_ASSIGN_OR_RETURN(pool_, ComputePool::create(spec_.threads, spec_.threads == available_cores()));
   }
   OMNIBUS_ASSIGN_OR_RETURN(ops_, make_op_context(spec_.device, spec_.cpu_isa, mode, pool_.get(), &trace_));
   OMNIBUS_ASSIGN_OR_RETURN(model_, make_model(model_context(spec_, ops_)));

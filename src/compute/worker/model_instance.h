@@ -25,8 +25,8 @@ struct InstanceSpec {
   Device device;
   Numerics numerics = Numerics::kFast;
   CpuIsa cpu_isa = CpuIsa::kAuto;
-  int32_t threads = 0;
-  int32_t max_model_len = 0;  // all sizes resolved, > 0
+  int32_t threads = 0;  // this and all sizes below are resolved, > 0
+  int32_t max_model_len = 0;
   int32_t max_rows = 0;
   int32_t max_head_rows = 0;
 };

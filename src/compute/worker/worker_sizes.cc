@@ -74,7 +74,7 @@ StatusOr<InstanceSpec> resolve_sizes(const WorkerConfig& config) {
   spec.device = config.device;
   spec.numerics = config.numerics;
   spec.cpu_isa = config.cpu_isa;
-  spec.threads = config.threads;
+  spec.threads = config.threads > 0 ? config.threads : available_cores();
   spec.max_model_len = config.max_model_len > 0 ? config.max_model_len : own;
   spec.max_rows = config.max_num_batched_tokens;
   spec.max_head_rows = std::min(config.max_num_batched_tokens, kMaxHeadRows);

@@ -30,24 +30,29 @@ ByteStringMap index_texts(const TokenizerSpec& spec) {
   return index;
 }
 
+Status bad_merge(const TokenizerSpec& spec, size_t rank, const std::string& what) {
+  return absl::InvalidArgumentError("tokenizer.ggml.merges[" + std::to_string(rank) + "] '" +
+                                    spec.merges[rank] + "': " + what);
+}
+
 StatusOr<MergeTable> read_merges(const TokenizerSpec& spec) {
   const ByteStringMap index = index_texts(spec);
   std::vector<Merge> merges(spec.merges.size());
+  std::string joined;
   for (size_t rank = 0; rank < spec.merges.size(); ++rank) {
-    const std::string& text = spec.merges[rank];
-    const std::string place = "tokenizer.ggml.merges[" + std::to_string(rank) + "] '" + text + "'";
-    const size_t space = text.empty() ? std::string::npos : text.find(' ', 1);
-    if (space == std::string::npos || space + 1 == text.size()) {
-      return absl::InvalidArgumentError(place + ": not two tokens with a space between");
+    const std::string_view text = spec.merges[rank];
+    const size_t space = text.empty() ? std::string_view::npos : text.find(' ', 1);
+    if (space == std::string_view::npos || space + 1 == text.size()) {
+      return bad_merge(spec, rank, "not two tokens with a space between");
     }
-    const std::string parts[3] = {text.substr(0, space), text.substr(space + 1),
-                                  text.substr(0, space) + text.substr(space + 1)};
+    joined.assign(text, 0, space).append(text, space + 1);
+    const std::string_view parts[3] = {text.substr(0, space), text.substr(space + 1), joined};
     TokenId ids[3];
     bool plain = true;
     for (int i = 0; i < 3; ++i) {
       ids[i] = index.find(parts[i]);
       if (ids[i] == kNoToken) {
-        return absl::InvalidArgumentError(place + ": '" + parts[i] + "' is not in tokenizer.ggml.tokens");
+        return bad_merge(spec, rank, "'" + std::string(parts[i]) + "' is not in tokenizer.ggml.tokens");
       }
       plain = plain && is_plain_kind(spec.kinds[static_cast<size_t>(ids[i])]);
     }

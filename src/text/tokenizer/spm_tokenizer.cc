@@ -118,6 +118,10 @@ void SpmTokenizer::index_pieces() {
   for (size_t i = 0; i < spec.tokens.size(); ++i) {
     if (mergeable(i)) pieces_.insert(spec.tokens[i], static_cast<int32_t>(i));
   }
+  for (size_t i = 0; i < ascii_.size(); ++i) {
+    const char character = static_cast<char>(i);
+    ascii_[i] = pieces_.find({&character, 1});
+  }
   std::vector<ScoredMerge> scored;
   for (size_t i = 0; i < spec.tokens.size(); ++i) {
     const auto id = static_cast<TokenId>(i);
@@ -148,14 +152,16 @@ void SpmTokenizer::index_pieces() {
 void SpmTokenizer::encode_text(std::string_view text, std::vector<TokenId>& ids) const {
   const std::string marked = text_with_space_marks(text, spec().add_space_prefix);
   MergeWorkspace work;
+  const size_t section = ids.size();
   for (size_t at = 0; at < marked.size();) {
     const size_t end = words_are_independent_ ? word_end(marked, at) : marked.size();
-    encode_word(std::string_view(marked).substr(at, end - at), work, ids);
+    encode_word(std::string_view(marked).substr(at, end - at), work, section, ids);
     at = end;
   }
 }
 
-void SpmTokenizer::encode_word(std::string_view word, MergeWorkspace& work, std::vector<TokenId>& ids) const {
+void SpmTokenizer::encode_word(std::string_view word, MergeWorkspace& work, size_t section,
+                               std::vector<TokenId>& ids) const {
   const TokenId whole = whole_words_.find(word);
   if (whole != kNoToken) {
     ids.push_back(whole);
@@ -168,7 +174,7 @@ void SpmTokenizer::encode_word(std::string_view word, MergeWorkspace& work, std:
       ids.push_back(symbol);
     } else {
       const auto offset = static_cast<size_t>(~symbol);
-      append_fallback(word.substr(offset, next_utf8(word.substr(offset)).length), ids);
+      append_fallback(word.substr(offset, next_utf8(word.substr(offset)).length), section, ids);
     }
   }
 }
@@ -177,8 +183,9 @@ void SpmTokenizer::encode_word(std::string_view word, MergeWorkspace& work, std:
 void SpmTokenizer::merge_word(std::string_view word, MergeWorkspace& work) const {
   work.symbols.clear();
   for (size_t at = 0; at < word.size();) {
-    const size_t length = next_utf8(word.substr(at)).length;
-    const TokenId id = pieces_.find(word.substr(at, length));
+    const auto byte = static_cast<uint8_t>(word[at]);
+    const size_t length = byte < ascii_.size() ? 1 : next_utf8(word.substr(at)).length;
+    const TokenId id = byte < ascii_.size() ? ascii_[byte] : pieces_.find(word.substr(at, length));
     work.symbols.push_back(id != kNoToken ? id : ~static_cast<int32_t>(at));
     at += length;
   }
@@ -186,13 +193,16 @@ void SpmTokenizer::merge_word(std::string_view word, MergeWorkspace& work) const
 }
 
 // A character that is no token: its bytes, or the unknown token where the vocabulary lacks one of them.
-void SpmTokenizer::append_fallback(std::string_view character, std::vector<TokenId>& ids) const {
+// Unknown characters in a row share one token, as in SentencePiece; `section` is where the ids of this text
+// begin.
+void SpmTokenizer::append_fallback(std::string_view character, size_t section,
+                                   std::vector<TokenId>& ids) const {
   const auto byte_token = [&](char byte) { return byte_tokens_[static_cast<uint8_t>(byte)]; };
   const bool has_all = std::none_of(character.begin(), character.end(),
                                     [&](char byte) { return byte_token(byte) == kNoToken; });
   if (has_all) {
     for (const char byte : character) ids.push_back(byte_token(byte));
-  } else if (spec().unknown != kNoToken) {
+  } else if (spec().unknown != kNoToken && (ids.size() == section || ids.back() != spec().unknown)) {
     ids.push_back(spec().unknown);
   }
 }

@@ -28,12 +28,14 @@ class SpmTokenizer final : public SpecialSplittingTokenizer {
   SpmTokenizer(TokenizerSpec spec, TokenBytes bytes, std::array<TokenId, 256> byte_tokens);
 
   void index_pieces();
-  void encode_word(std::string_view word, MergeWorkspace& work, std::vector<TokenId>& ids) const;
+  void encode_word(std::string_view word, MergeWorkspace& work, size_t section,
+                   std::vector<TokenId>& ids) const;
   void merge_word(std::string_view word, MergeWorkspace& work) const;
-  void append_fallback(std::string_view character, std::vector<TokenId>& ids) const;
+  void append_fallback(std::string_view character, size_t section, std::vector<TokenId>& ids) const;
 
   std::array<TokenId, 256> byte_tokens_;  // kNoToken where the vocabulary lacks the byte
   ByteStringMap pieces_;                  // stored text -> id, of tokens that merging may reach
+  std::array<TokenId, 128> ascii_;        // the same of one ASCII character, kNoToken if absent
   ByteStringMap whole_words_;             // words that are known to give this one token
   MergeTable merges_;
   bool words_are_independent_ = true;  // no token spans a border between words

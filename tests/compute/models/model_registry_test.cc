@@ -44,20 +44,5 @@ TEST(ModelRegistryTest, UnknownArchitectureIsNamed) {
               testing::AllOf(testing::HasSubstr("'mamba'"), testing::HasSubstr("llama, qwen2, qwen3")));
 }
 
-// A tensor that nobody uses, and one that is missing, are errors with their names.
-TEST(ModelRegistryTest, ForeignAndMissingTensorsAreNamed) {
-  const auto load = [](auto&& edit) {
-    RandomModel model;
-    model.sizes = small_llama();
-    model.edit = edit;
-    return status_message(TeacherForcing::create(make_random_model(model), {}).status());
-  };
-  EXPECT_THAT(
-      load([](fakes::GgufWriter& w) { w.add_tensor("blk.0.attn_sinks.weight", {6}, GgmlType::kF32); }),
-      testing::AllOf(testing::HasSubstr("blk.0.attn_sinks.weight"), testing::HasSubstr("no place")));
-  EXPECT_THAT(load([](fakes::GgufWriter& w) { w.erase_tensor("blk.1.ffn_up.weight"); }),
-              testing::HasSubstr("blk.1.ffn_up.weight"));
-}
-
 }  // namespace
 }  // namespace omnibus

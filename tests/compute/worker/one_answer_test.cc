@@ -1,5 +1,6 @@
 // One request, one answer (DESIGN P5): tokens and the bits of logprobs do not depend on batch, chunks,
 // preemption, blocks, slots, threads or drafts.
+#include <set>
 #include <string>
 #include <tuple>
 
@@ -146,9 +147,9 @@ TEST_P(OneAnswerTest, PromptLogprobsContinueTheSampledOnes) {
 INSTANTIATE_TEST_SUITE_P(Models, OneAnswerTest,
                          testing::Combine(testing::Values("llama", "qwen2", "qwen3"),
                                           testing::Values(Numerics::kFast, Numerics::kF32)),
-                         [](const auto& info) {
-                           return std::get<0>(info.param) +
-                                  (std::get<1>(info.param) == Numerics::kFast ? "_fast" : "_f32");
+                         [](const auto& test) {
+                           return std::get<0>(test.param) +
+                                  (std::get<1>(test.param) == Numerics::kFast ? "_fast" : "_f32");
                          });
 
 }  // namespace

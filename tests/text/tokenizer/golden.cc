@@ -153,7 +153,8 @@ Golden read_golden(const std::filesystem::path& path) {
 std::vector<std::filesystem::path> golden_paths() {
   std::vector<std::filesystem::path> paths;
   const char* extra = std::getenv("OMNIBUS_TOKENIZER_GOLDENS");
-  for (const std::filesystem::path& folder : {committed_folder(), std::filesystem::path(extra ? extra : "")}) {
+  for (const std::filesystem::path& folder :
+       {committed_folder(), std::filesystem::path(extra ? extra : "")}) {
     if (folder.empty()) continue;
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       if (entry.path().extension() == ".golden") paths.push_back(entry.path());

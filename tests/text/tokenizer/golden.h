@@ -28,7 +28,8 @@ struct Golden {
 
 Golden read_golden(const std::filesystem::path& path);
 
-// All *.golden with a vocabulary: the committed ones, then those in the folder OMNIBUS_TOKENIZER_GOLDENS names.
+// All *.golden with a vocabulary: the committed ones, then those in the folder OMNIBUS_TOKENIZER_GOLDENS
+// names.
 std::vector<std::filesystem::path> golden_paths();
 
 // The committed golden of this name, read once.
