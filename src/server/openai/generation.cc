@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "omnibus/base/common/clock.h"
+#include "omnibus/base/common/log.h"
 #include "omnibus/server/http/sse.h"
 #include "omnibus/server/openai/openai_api.h"
 
@@ -72,26 +73,38 @@ void Generation::on_output(size_t prompt, RequestOutput output) {
       fail(name_param(output.status, options_.param));
       cancel = true;
     } else {
-      if (options_.prompt_only) {
-        output.text.clear();
-        output.token_ids.clear();
-        output.logprobs.clear();
-        output.usage.completion_tokens = 0;
-        if (output.finish_reason) output.finish_reason = FinishReason::kLength;
-      }
-      add_usage(choice, output.usage);
-      if (output.finish_reason) --open_;
-      if (options_.stream) {
-        stream(choice, std::move(output));
-      } else {
-        gather(choice, std::move(output));
-      }
+      cancel = !deliver(choice, std::move(output));
     }
   }
   if (cancel) cancel_all();
 }
 
 // The functions below are called with the lock held.
+
+// False: the answer could not be made, and the client knows.
+bool Generation::deliver(int32_t choice, RequestOutput output) {
+  if (options_.prompt_only) {
+    output.text.clear();
+    output.token_ids.clear();
+    output.logprobs.clear();
+    output.usage.completion_tokens = 0;
+    if (output.finish_reason) output.finish_reason = FinishReason::kLength;
+  }
+  add_usage(choice, output.usage);
+  if (output.finish_reason) --open_;
+  try {
+    if (options_.stream) {
+      stream(choice, std::move(output));
+    } else {
+      gather(choice, std::move(output));
+    }
+    return true;
+  } catch (const std::exception& error) {  // memory, or a bug of ours in a format
+    log_error("cannot write an answer: {}", error.what());
+    fail(absl::InternalError("The server failed on this request"));
+    return false;
+  }
+}
 
 void Generation::add_usage(int32_t choice, const RequestUsage& usage) {
   RequestUsage& known = usage_[static_cast<size_t>(choice)];

@@ -40,6 +40,7 @@ class Generation : public std::enable_shared_from_this<Generation> {
  private:
   void submit_all(std::vector<GenerateRequest> requests);
   void on_output(size_t prompt, RequestOutput output);
+  bool deliver(int32_t choice, RequestOutput output);
   void stream(int32_t choice, RequestOutput output);
   void gather(int32_t choice, RequestOutput output);
   void add_usage(int32_t choice, const RequestUsage& usage);

@@ -67,11 +67,8 @@ void LegacyLogprobs::add(const PositionLogprobs& position, bool has_value) {
 }
 
 Json LegacyLogprobs::take() {
-  Json out;
-  Json& tokens = out["tokens"] = Json::array();
-  Json& values = out["token_logprobs"] = Json::array();
-  Json& tops = out["top_logprobs"] = Json::array();
-  out["text_offset"] = offsets_;
+  // Filled before they are put together: inserting into an ordered_json moves what it holds.
+  Json tokens = Json::array(), values = Json::array(), tops = Json::array();
   for (size_t i = 0; i < positions_.size(); ++i) {
     const PositionLogprobs& p = positions_[i];
     const std::string text = logprob_token_text(p.sampled.id, p.token_bytes, as_ids_);
@@ -91,6 +88,11 @@ Json LegacyLogprobs::take() {
     if (!top.contains(text)) top[text] = p.sampled.logprob;
     tops.push_back(std::move(top));
   }
+  Json out;
+  out["tokens"] = std::move(tokens);
+  out["token_logprobs"] = std::move(values);
+  out["top_logprobs"] = std::move(tops);
+  out["text_offset"] = offsets_;
   positions_.clear();
   has_value_.clear();
   offsets_.clear();
