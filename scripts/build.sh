@@ -17,6 +17,6 @@ cmake --build "$out" -j "$jobs" ${1:+--target "$@"} >&2
 
 mkdir -p build
 for name in omnibus omnibus-replay omnibus-eval; do
-  program=$(find "$out/src" "$out/tests" -type f -name "$name" -perm -u+x 2>/dev/null | head -n 1)
+  program=$(find "$out/$name" "$out/src" "$out/tests" -type f -name "$name" -perm -u+x 2>/dev/null | head -n 1)
   [ -z "$program" ] || ln -sfn "../$program" "build/$name"
 done
