@@ -8,7 +8,8 @@ preset=${1:-release}
 [ $# -eq 0 ] || shift
 out=out/$preset
 
-[ -f "$out/build.ninja" ] || cmake --preset "$preset" >&2
+# Everything: look again for the tools that tests use; they may have come since the last time.
+if [ $# -eq 0 ] || [ ! -f "$out/build.ninja" ]; then cmake --preset "$preset" >&2; fi
 # A compile may take 1 GB: no more jobs at once than memory allows.
 jobs=$(nproc)
 by_memory=$(awk '/^MemAvailable:/ {n = int($2 / 1048576); print (n > 1 ? n : 1)}' /proc/meminfo)
