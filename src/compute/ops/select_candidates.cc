@@ -76,7 +76,7 @@ void top_k(const kernels::CpuTable& table, std::span<const float> logits, int32_
   float threshold = kMasked;
   for (int64_t at = 0; at < n && wanted > 0;) {
     const int64_t found =
-        table.above(logits.data(), at, n, threshold, ids.data(), static_cast<int64_t>(ids.size()), &at);
+        table.above(logits.data(), &at, n, threshold, ids.data(), static_cast<int64_t>(ids.size()));
     for (int64_t i = 0; i < found; ++i) {
       const int32_t id = ids[static_cast<size_t>(i)];
       const Candidate candidate{logits[static_cast<size_t>(id)], id};
