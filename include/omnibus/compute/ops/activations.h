@@ -23,17 +23,20 @@ struct ActivationNeeds {
   }
 };
 
-// [m, k], rows padded to padded_k(k) with zeros. Views into scratch memory; pointers not needed are null.
+// [m, k], rows padded to padded_k(k) with zeros. Views into scratch memory; pointers not needed are null. f32
+// is row-major; the int8 form interleaves 16 rows group by group, as the kernels read it
+// (omnibus_kernels/formats.h): with i = (row / 16 * groups + group) * 16 + row % 16, q[32 i ...] are the
+// group's values, scale[i] its scale.
 struct Activations {
   int32_t m = 0;      // rows in use
   int32_t max_m = 0;  // rows allocated
   int32_t k = 0;
   ActivationNeeds needs;
   float* f32 = nullptr;          // [max_m, padded_k]
-  int8_t* q = nullptr;           // [max_m, padded_k]; value = scale * q, |q| <= 127, round to nearest even
-  float* scale = nullptr;        // [max_m, padded_k / 32]; amax / 127
-  int32_t* group_sum = nullptr;  // [max_m, padded_k / 32]; sum of q in the group
-  float* scaled_sum = nullptr;   // [max_m, padded_k / 32]; scale * group_sum
+  int8_t* q = nullptr;           // value = scale * q, |q| <= 127, round to nearest even
+  float* scale = nullptr;        // amax / 127
+  int32_t* group_sum = nullptr;  // sum of q in the group
+  float* scaled_sum = nullptr;   // scale * group_sum
 
   static StatusOr<Activations> allocate(Allocator& allocator, int32_t max_m, int32_t k,
                                         ActivationNeeds needs);
