@@ -1,5 +1,5 @@
 # Short names for the scripts; everything works without make, too.
-.PHONY: serve build test lint format debug asan tsan clean
+.PHONY: serve build test lint format debug asan tsan fuzz goldens peers bench clean
 
 serve:
 	sh scripts/serve.sh $(ARGS)
@@ -16,5 +16,13 @@ debug asan tsan:
 	sh scripts/install_deps.sh build test
 	sh scripts/build.sh $@
 	ctest --test-dir out/$@ -j 2 --output-on-failure
+fuzz:
+	sh scripts/fuzz.sh
+goldens:
+	sh scripts/goldens.sh
+peers:
+	sh benchmarks/peers/llama_cpp/fetch_and_build.sh
+bench:
+	sh scripts/bench.sh
 clean:
 	rm -rf out build

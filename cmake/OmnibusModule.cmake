@@ -25,11 +25,11 @@ function(omnibus_module path)
   endif()
 endfunction()
 
-# omnibus_test(<name> [USES <our modules>] [LINK <libraries>] [SOURCES <files>] [LABELS <labels>])
+# omnibus_test(<name> [USES <our modules>] [LINK <libraries>] [SOURCES <files>] [LABELS <labels>] [FIXTURES <fixtures>])
 #   One GoogleTest program test_<name> of every *_test.cc in the calling folder (or of SOURCES); each
-#   TEST becomes a ctest of its own.
+#   TEST becomes a ctest of its own. FIXTURES: ctest fixtures that must have run before (tiny_models).
 function(omnibus_test name)
-  cmake_parse_arguments(A "" "" "USES;LINK;SOURCES;LABELS" ${ARGN})
+  cmake_parse_arguments(A "" "" "USES;LINK;SOURCES;LABELS;FIXTURES" ${ARGN})
   if(NOT A_SOURCES)
     file(GLOB A_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cc)
   endif()
@@ -40,5 +40,6 @@ function(omnibus_test name)
   target_compile_definitions(test_${name} PRIVATE
     OMNIBUS_SOURCE_DIR="${PROJECT_SOURCE_DIR}" OMNIBUS_BINARY_DIR="${PROJECT_BINARY_DIR}")
   target_link_libraries(test_${name} PRIVATE ${uses} ${A_LINK} GTest::gmock GTest::gtest_main)
-  gtest_discover_tests(test_${name} TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60 PROPERTIES LABELS unit ${A_LABELS})
+  gtest_discover_tests(test_${name} TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60 PROPERTIES LABELS unit ${A_LABELS}
+    FIXTURES_REQUIRED "${A_FIXTURES}")
 endfunction()

@@ -2,6 +2,9 @@
 # Installs the Debian packages of scripts/packages.txt that are missing.
 #   install_deps.sh [WHEN...]     WHEN: build (default), test, fuzz
 # Costs a fraction of a second when nothing is missing. Needs root, or sudo.
+
+# Lists of packages are split on purpose, everywhere below.
+# shellcheck disable=SC2086
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -gt 0 ] || set -- build

@@ -5,6 +5,8 @@
 # Environment: OMNIBUS_HOME (model store, default ~/.cache/omnibus), OMNIBUS_TEST_MODEL (a GGUF of the default model,
 # used in place of fetching it).
 set -u
+PATH=/usr/bin:/bin:$PATH # Debian's python3, whose modules scripts/packages.txt names
+export PYTHONDONTWRITEBYTECODE=1
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root" || exit 1
 results=out/test-results
@@ -27,20 +29,9 @@ python_environment() {
     printf '%s\n' "$wanted" > out/venv/requirements.sha256
 }
 
-# The default model, from the store; fetched when absent.
-default_model() {
-  [ -z "${OMNIBUS_TEST_MODEL-}" ] || return 0
-  build/omnibus pull >&2 || return
-  home=${OMNIBUS_HOME:-$HOME/.cache/omnibus}
-  digest=$(sed -n 's/^ *"digest": "sha256:\([0-9a-f]*\)".*/\1/p' "$home/manifests/smollm2/135m.json")
-  mkdir -p out/models
-  ln -sfn "$home/blobs/sha256-$digest" out/models/SmolLM2-135M-Instruct.Q4_1.gguf
-  OMNIBUS_TEST_MODEL=$root/out/models/SmolLM2-135M-Instruct.Q4_1.gguf
-}
-
 step sh scripts/install_deps.sh build test
 step sh scripts/build.sh release
-step default_model
+OMNIBUS_TEST_MODEL=$(sh scripts/default_model.sh) || step false "the default model"
 export OMNIBUS_TEST_MODEL
 export OMNIBUS_BUILD_DIR="$root/build"
 

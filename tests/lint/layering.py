@@ -69,9 +69,10 @@ def check_private(tree, file, where, header):
         return
     module = tree.table.module_of_path(file.path)
     home = "kernels" if module == "kernels" else "src/" + module
-    folders = {str(PurePosixPath(file.path).parent), home}
-    generated = header.endswith(".inc")
-    if ".." in header or not (generated or any(f"{f}/{header}" in tree.paths for f in folders)):
+    folders = [str(f) for f in PurePosixPath(file.path).parents if str(f) == home or home in map(str, f.parents)]
+    stands = any(f"{folder}/{header}" in tree.paths for folder in folders)
+    generated = header.endswith(".inc") or any(f"{folder}/{header}.in" in tree.templates for folder in folders)
+    if ".." in header or not (stands or generated):
         yield f"{where}: \"{header}\" is no header of {module}"
 
 
@@ -120,7 +121,7 @@ def check_cmake(tree):
 def cmake_uses(words):
     uses, section = set(), None
     for word in words:
-        if word in ("USES", "LINK", "PRIVATE_LINK"):
+        if word in ("SUBDIRS", "USES", "LINK", "PRIVATE_LINK"):
             section = word
         elif section == "USES":
             uses.add(word)

@@ -23,6 +23,7 @@ class Tree:
         self.root = Path(root)
         self.files = source_files(root)
         self.paths = {file.path for file in self.files}
+        self.templates = {p.relative_to(self.root).as_posix() for p in (self.root / "src").rglob("*.h.in")}
         self.table = ModuleTable(self.read("tests/lint/modules.txt"))
         self.header_rules = layering.parse_header_rules(self.read("tests/lint/headers.txt"))
         self.allowed = bans.parse_allowed(self.read("tests/lint/allowed.txt"))

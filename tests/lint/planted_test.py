@@ -27,7 +27,9 @@ CLEAN = {
     "src/compute/core/CMakeLists.txt": "omnibus_module(compute/core USES common)\n",
     "src/compute/core/t.cc": "int t() { return 0; }\n",
     "include/omnibus/compute/core/tensor.h": "#pragma once\n",
+    "src/base/common/made.h.in": "#pragma once\n",
     "kernels/cpu/k.cc": "void k() {}\n",
+    "kernels/cpu/k.h": "#pragma once\n",
     "tests/base/id_test.cc": '#include "omnibus/compute/core/tensor.h"\n',
 }
 
@@ -37,6 +39,7 @@ PLANTED = [
     ("layering", "kernels/cpu/k.cc", '+#include "omnibus/base/common/id.h"\n', "kernels may not include"),
     ("layering", "src/control/scheduler/s.cc", '+#include "omnibus/no/such/x.h"\n', "may not include"),
     ("layering", "src/control/scheduler/s.cc", '+#include "detail.h"\n', "no header of control/scheduler"),
+    ("layering", "kernels/cpu/k.cc", '+#include "wide.h"\n', "no header of kernels"),
     ("layering", "src/control/scheduler/s.cc", '+#include "../../base/common/detail.h"\n', "no header of"),
     ("layering", "include/omnibus/base/common/id.h", '+#include "detail.h"\n', "public header"),
     ("layering", "src/control/scheduler/s.cc", "+#include <nlohmann/json.hpp>\n", "may not be included here"),
@@ -100,6 +103,8 @@ PLANTED = [
 # Looks like a violation and is none.
 INNOCENT = [
     ("layering", "src/control/scheduler/s.cc", '+// #include "omnibus/compute/core/tensor.h"\n'),
+    ("layering", "kernels/cpu/wide/k.cc", '#include "k.h"\n'),
+    ("layering", "src/base/common/id.cc", '+#include "made.h"\n'),
     ("sizes", "src/base/common/id.cc", "+void f(std::map<int, int> a, int b, int c, int d, int e, int f) {}\n"),
     ("sizes", "src/base/common/id.cc", "+namespace a {\n" + "void f() { id(); }\n" * 120 + "}\n"),
     ("sizes", "src/base/common/id.cc", "+const int kTable[] = {\n" + "  1,\n" * 120 + "};\n"),

@@ -101,8 +101,8 @@ class Reference:
         p /= p.sum(axis=-1, keepdims=True)
         return np.einsum("kgtn,nkd->tkgd", p, v).reshape(len(q), self.width)
 
-    def forward(self, ids, cache):
-        """Logits of the last id; `cache` (a list, empty at first) holds keys and values per layer."""
+    def hidden(self, ids, cache):
+        """Normed hidden states of ids; `cache` (a list, empty at first) holds keys and values per layer."""
         first = cache[0][0].shape[0] if cache else 0
         positions = first + np.arange(len(ids), dtype=np.float64)
         x = self.weights["token_embd.weight"][ids]
@@ -122,8 +122,14 @@ class Reference:
             h = self.norm(x, b + "ffn_norm")
             gate = self.project(h, b + "ffn_gate")
             x = x + self.project(gate / (1 + np.exp(-gate)) * self.project(h, b + "ffn_up"), b + "ffn_down")
-        head = "output" if "output.weight" in self.weights else "token_embd"
-        return self.project(self.norm(x[-1], "output_norm"), head)
+        return self.norm(x, "output_norm")
+
+    def logits(self, hidden):
+        return self.project(hidden, "output" if "output.weight" in self.weights else "token_embd")
+
+    def forward(self, ids, cache):
+        """Logits of the last id."""
+        return self.logits(self.hidden(ids, cache)[-1])
 
 
 def main():

@@ -17,8 +17,14 @@ launcher=
 if command -v ccache >/dev/null; then
     launcher='-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache'
 fi
+arch=-DGGML_NATIVE=ON
+if grep -q amx_tile /proc/cpuinfo; then
+    # b11434's AMX path dies with SIGILL (tilezero without a tile configuration): everything else the CPU has.
+    arch='-DGGML_NATIVE=OFF -DGGML_SSE42=ON -DGGML_AVX=ON -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON -DGGML_BMI2=ON
+        -DGGML_AVX512=ON -DGGML_AVX512_VBMI=ON -DGGML_AVX512_VNNI=ON -DGGML_AVX512_BF16=ON'
+fi
 # shellcheck disable=SC2086
-cmake -S "$dir/src" -B "$dir/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DGGML_NATIVE=ON -DLLAMA_CURL=OFF \
+cmake -S "$dir/src" -B "$dir/build" -G Ninja -DCMAKE_BUILD_TYPE=Release $arch -DLLAMA_CURL=OFF \
     -DLLAMA_OPENSSL=OFF -DLLAMA_BUILD_UI=OFF -DLLAMA_USE_PREBUILT_UI=OFF -DLLAMA_BUILD_TESTS=OFF \
     -DLLAMA_BUILD_EXAMPLES=OFF $launcher >"$dir/configure.log"
 cmake --build "$dir/build" --target llama-server llama-bench llama-batched-bench llama-quantize

@@ -89,9 +89,7 @@ Status check_engine(const EngineOptions& engine) {
     return absl::InvalidArgumentError(
         fmt::format("{}: {} needs worker processes, which do not exist yet: only 1 is possible", flag, size));
   }
-  std::vector<std::string> features;
-  if (engine.numerics == NumericsOption::kF32) features.emplace_back("numerics_f32");
-  return check_feature_pairs(features);
+  return check_feature_pairs(enabled_features(engine));
 }
 
 Status read_api_keys(ServeConfig& config) {
@@ -117,6 +115,14 @@ Status read_api_keys(ServeConfig& config) {
 }
 
 }  // namespace
+
+std::vector<std::string> enabled_features(const EngineOptions& engine) {
+  // Those without a flag are always on: any request may ask for them, any load may bring them about.
+  std::vector<std::string> features = {"chunked_prefill", "preemption",       "logprobs",
+                                       "prompt_logprobs", "parallel_choices", "stop_strings"};
+  if (engine.numerics == NumericsOption::kF32) features.emplace_back("numerics_f32");
+  return features;
+}
 
 bool is_loopback_host(const std::string& host) {
   if (host == "localhost") return true;

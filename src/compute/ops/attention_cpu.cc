@@ -12,7 +12,7 @@ using kernels::kAttentionSegment;
 constexpr int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Fewer tiles than this: tiles alone would leave threads idle, so segments of a tile are dealt too.
-int64_t split_below(const OpContext& ctx) { return std::max<int64_t>(2 * int64_t{ctx.pool->threads()}, 16); }
+int64_t split_below(const OpContext& ctx) { return std::max<int64_t>(2 * int64_t{ctx.threads()}, 16); }
 
 int64_t state_floats(int32_t head_dim) { return int64_t{kAttentionRows} * (div_up(head_dim, 16) * 16 + 16); }
 
@@ -175,7 +175,6 @@ namespace omnibus {
 int64_t attention_scratch_floats(const OpContext& ctx, int32_t max_m, int32_t heads, int32_t head_dim,
                                  int32_t max_context) {
   const int64_t out = (int64_t{max_m} * heads * head_dim + 15) / 16 * 16;
-  if (ctx.pool == nullptr) return out;
   const int64_t segments = cpu::div_up(max_context, kernels::kAttentionSegment);
   return out + cpu::split_below(ctx) * segments * cpu::state_floats(head_dim);
 }

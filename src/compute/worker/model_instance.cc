@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "omnibus/base/common/check.h"
 #include "omnibus/base/common/clock.h"
 #include "omnibus/base/common/log.h"
 #include "omnibus/compute/models/model_registry.h"
@@ -41,19 +40,6 @@ ModelContext model_context(const InstanceSpec& spec, const OpContext& ops) {
   return context;
 }
 
-// The number of threads that a plan is made for: some scratch depends on it. Nothing runs on the meta device.
-class PlannedPool final : public ComputePool {
- public:
-  explicit PlannedPool(int32_t threads) : threads_(threads) {}
-  int32_t threads() const override { return threads_; }
-  void run(Task, void*) override { OMNIBUS_CHECK(false, "the meta device runs nothing"); }
-  void barrier(int32_t) override { OMNIBUS_CHECK(false, "the meta device runs nothing"); }
-  uint64_t stalls() const override { return 0; }
-
- private:
-  const int32_t threads_;
-};
-
 std::string note_of(const LoadStats& stats) {
   std::string note;
   for (const auto& [type, count] : stats.type_count)
@@ -68,8 +54,7 @@ StatusOr<InstanceBytes> plan_instance(const InstanceSpec& spec) {
   MetaTrace trace;
   OMNIBUS_ASSIGN_OR_RETURN(
       OpContext ops, make_op_context(Device{DeviceKind::kMeta, 0}, spec.cpu_isa, mode, nullptr, &trace));
-  PlannedPool pool(spec.threads);
-  ops.pool = &pool;
+  ops.planned_threads = spec.threads;
   OMNIBUS_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, make_model(model_context(spec, ops)));
   const auto weights = make_meta_allocator("weights"), scratch = make_meta_allocator("scratch");
   StateDict state(spec.file);

@@ -92,7 +92,7 @@ StatusOr<GgufContents> GgufParser::parse() {
   OMNIBUS_RETURN_IF_ERROR(check_split());
   uint64_t alignment = 0;
   OMNIBUS_RETURN_IF_ERROR(read_alignment(&alignment));
-  for (uint64_t i = 0; i < tensor_count; ++i) OMNIBUS_RETURN_IF_ERROR(read_tensor(i, alignment));
+  OMNIBUS_RETURN_IF_ERROR(read_tensors(tensor_count, alignment));
   OMNIBUS_RETURN_IF_ERROR(check_names());
   OMNIBUS_RETURN_IF_ERROR(check_data(alignment));
   return std::move(contents_);

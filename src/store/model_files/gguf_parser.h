@@ -61,6 +61,7 @@ class GgufParser {
 
   Status check_split() const;
   Status read_alignment(uint64_t* alignment) const;
+  Status read_tensors(uint64_t count, uint64_t alignment);
   Status read_tensor(uint64_t index, uint64_t alignment);
   Status read_shape(std::string_view what, GgufTensorInfo* tensor);
   Status size_tensor(std::string_view what, uint64_t offset, GgufTensorInfo* tensor) const;

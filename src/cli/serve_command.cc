@@ -1,0 +1,167 @@
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <future>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "omnibus/base/common/log.h"
+#include "omnibus/cli/serve.h"
+#include "omnibus/server/http/http_server.h"
+#include "omnibus/server/openai/openai_api.h"
+
+#include "commands.h"
+#include "progress_bar.h"
+#include "stop_signals.h"
+#include "text_layout.h"
+#include "version.h"
+
+namespace omnibus {
+namespace {
+
+constexpr auto kPoll = std::chrono::milliseconds(200);
+constexpr auto kDrainPoll = std::chrono::milliseconds(20);
+// After the drain: for the last bytes of answers.
+constexpr auto kFlushLimit = std::chrono::milliseconds(1000);
+
+std::chrono::milliseconds to_ms(double seconds) {
+  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+}
+
+int cores() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
+
+HttpServerConfig http_config(const HttpConfig& http) {
+  HttpServerConfig config;
+  config.host = http.host;
+  config.port = static_cast<uint16_t>(http.port);
+  config.io_threads = std::clamp(cores() / 4, 1, 4);
+  config.max_connections = http.max_connections;
+  config.max_body_bytes = static_cast<uint64_t>(http.max_body_bytes);
+  config.header_timeout = to_ms(http.header_timeout_s);
+  config.body_timeout = to_ms(http.body_timeout_s);
+  config.idle_timeout = to_ms(http.keep_alive_timeout_s);
+  config.render_error = render_openai_error;
+  return config;
+}
+
+OpenAiConfig api_config(const ServeConfig& config, const ServedModel& model) {
+  OpenAiConfig api;
+  api.model_names = config.served_model_names;
+  if (api.model_names.empty()) api.model_names = {model.name};
+  api.any_model = config.any_model;
+  api.strict_fields = config.strict_fields;
+  api.trust_request_chat_template = config.trust_request_chat_template;
+  api.max_logprobs = config.engine.max_logprobs;
+  api.text_threads = std::clamp(cores() / 4, 1, 8);
+  api.seed = config.engine.seed;
+  api.version = version();
+  api.fingerprint = std::string("fp_omnibus_") + version();
+  api.parameters = model.parameters;
+  api.file_bytes = model.file_bytes;
+  return api;
+}
+
+void print_start_table(const AsyncEngine& engine, const ServedModel& model, const std::string& address) {
+  const EngineConfig& limits = engine.config();
+  const MemoryPlan& plan = engine.memory_plan();
+  std::vector<std::vector<std::string>> rows = {
+      {"omnibus", version()},
+      {"model", fmt::format("{} ({})", model.name, model.description)},
+      {"context", fmt::format("{} tokens, up to {} requests at once, {} tokens a step", limits.max_model_len,
+                              limits.max_num_seqs, limits.max_num_batched_tokens)}};
+  for (const ArenaPlan& arena : plan.arenas) {
+    rows.push_back({"memory", fmt::format("{:>12}  {}{}", mebibytes(arena.bytes), arena.name,
+                                          arena.note.empty() ? "" : " (" + arena.note + ")")});
+  }
+  std::string limit;
+  if (plan.memory_limit > 0) limit = " of " + mebibytes(plan.memory_limit);
+  rows.push_back({"", fmt::format("{:>12}  in all{}", mebibytes(plan.total()), limit)});
+  rows.push_back({"KV cache", fmt::format("{} blocks of {} tokens", plan.kv.num_blocks, kTokensPerBlock)});
+  rows.push_back({"address", address});
+  fmt::print("{}", format_table(rows));
+  std::fflush(stdout);
+}
+
+std::string url_of(const std::string& host, uint16_t port) {
+  const bool v6 = host.find(':') != std::string::npos;
+  return fmt::format("http://{}{}{}:{}", v6 ? "[" : "", host, v6 ? "]" : "", port);
+}
+
+// Until a signal, or until the engine is beyond help: the process is then the unit that restarts.
+bool wait_for_stop(const StopSignals& signals, const AsyncEngine& engine) {
+  while (!signals.wait_for(kPoll)) {
+    const EngineHealth health = engine.health();
+    if (!health.reason.starts_with("failed")) continue;
+    log_error("the engine ended: {}", health.reason);
+    return false;
+  }
+  return true;
+}
+
+[[noreturn]] void leave_at_once(int signal) {
+  log_warning("second signal: leaving at once");
+  std::_Exit(128 + signal);
+}
+
+void drain(const StopSignals& signals, AsyncEngine& engine, HttpServer& server,
+           std::chrono::milliseconds limit) {
+  log_info("draining: {} running, {} waiting, at most {} s", engine.health().running, engine.health().waiting,
+           static_cast<double>(limit.count()) / 1000);
+  server.begin_drain();
+  auto done = std::async(std::launch::async, [&] {
+    if (!engine.drain(limit)) log_warning("drain: the time is up, the rest was aborted");
+    server.stop(kFlushLimit);
+  });
+  while (done.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+    if (const auto signal = signals.wait_for(kDrainPoll)) leave_at_once(*signal);
+  }
+}
+
+}  // namespace
+
+int serve_model(const ServeConfig& config, ServedModel model) {
+  const StopSignals signals;
+  const SteadyClock clock;
+  MetricsRegistry metrics;
+  model.engine.max_waiting_requests = config.max_waiting_requests;
+  model.engine.text_threads = std::clamp(cores() / 4, 1, 8);
+  StatusOr<std::unique_ptr<AsyncEngine>> engine = nullptr;
+  {
+    const ExitOnStopSignal while_loading;
+    engine = start_engine(model, &metrics, &clock);
+  }
+  if (!engine.ok()) return report_failure(engine.status());
+
+  auto api = OpenAiApi::create(api_config(config, model), engine->get(), model.chat_template, &metrics);
+  RouteTable routes;
+  api->add_routes(routes);
+  const Authenticator auth(config.api_keys, is_loopback_host(config.http.host));
+  auto server = HttpServer::start(http_config(config.http), &routes, &auth, &metrics);
+  if (!server.ok()) return report_failure(server.status());
+  print_start_table(**engine, model, url_of(config.http.host, (*server)->port()));
+
+  if (!wait_for_stop(signals, **engine)) {
+    (*server)->stop(kFlushLimit);
+    return kExitFailure;
+  }
+  drain(signals, **engine, **server, to_ms(config.http.drain_timeout_s));
+  log_info("stopped");
+  return kExitOk;
+}
+
+int serve_command(const ServeConfig& config) {
+  init_log(config.log.level, config.log.format);
+  const StopSignals signals;  // blocked before the first thread exists
+  ProgressBar bar("loading");
+  StatusOr<ServedModel> model = ServedModel();
+  {
+    const ExitOnStopSignal while_opening;
+    model = open_model(config.model, config.engine, config.chat_template_file,
+                       [&bar](int64_t done, int64_t total) { bar.update(done, total); });
+  }
+  if (!model.ok()) return report_failure(model.status());
+  return serve_model(config, *std::move(model));
+}
+
+}  // namespace omnibus

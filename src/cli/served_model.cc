@@ -1,0 +1,111 @@
+#include "omnibus/cli/served_model.h"
+
+#include <fstream>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "omnibus/base/config/option_set.h"
+#include "omnibus/compute/worker/worker.h"
+#include "omnibus/control/executor/executor.h"
+#include "omnibus/store/model_files/gguf.h"
+#include "omnibus/store/model_files/model_config.h"
+#include "omnibus/store/model_files/tokenizer_spec.h"
+#include "omnibus/store/model_store/model_store.h"
+
+#include "text_layout.h"
+
+namespace omnibus {
+namespace {
+
+constexpr int32_t kDefaultBatchedTokens = 512;
+
+Numerics numerics_of(NumericsOption option) {
+  return option == NumericsOption::kF32 ? Numerics::kF32 : Numerics::kFast;
+}
+
+CpuIsa isa_of(CpuIsaOption option) {
+  switch (option) {
+    case CpuIsaOption::kGeneric:
+      return CpuIsa::kGeneric;
+    case CpuIsaOption::kAvx2:
+      return CpuIsa::kAvx2;
+    case CpuIsaOption::kAvx512:
+      return CpuIsa::kAvx512;
+    default:
+      return CpuIsa::kAuto;
+  }
+}
+
+StatusOr<std::string> read_template_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return absl::NotFoundError(fmt::format("--chat-template: cannot read '{}'", path));
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+StatusOr<std::shared_ptr<const ChatTemplate>> load_template(const std::string& file,
+                                                            const TokenizerSpec& spec) {
+  std::string source = spec.chat_template.empty() ? kChatMlTemplate : spec.chat_template;
+  if (!file.empty()) {
+    OMNIBUS_ASSIGN_OR_RETURN(source, read_template_file(file));
+  }
+  auto compiled = ChatTemplate::compile(source);
+  if (compiled.ok()) return compiled;
+  return absl::InvalidArgumentError(fmt::format("{}: {}", file.empty() ? "chat template of the model" : file,
+                                                status_message(compiled.status())));
+}
+
+WorkerConfig worker_config(std::shared_ptr<const GgufFile> file, const EngineOptions& options,
+                           const EngineConfig& engine, std::function<void(int64_t, int64_t)> progress) {
+  WorkerConfig config;
+  config.model = std::move(file);
+  config.numerics = numerics_of(options.numerics);
+  config.cpu_isa = isa_of(options.cpu_isa);
+  config.threads = options.threads;
+  config.max_model_len = engine.max_model_len;
+  config.max_num_seqs = options.max_num_seqs;
+  config.max_num_batched_tokens = engine.max_num_batched_tokens;
+  config.kv_cache_bytes = options.kv_cache_memory_mib << 20;
+  config.load_progress = std::move(progress);
+  return config;
+}
+
+}  // namespace
+
+StatusOr<ServedModel> open_model(const std::string& name, const EngineOptions& options,
+                                 const std::string& chat_template_file,
+                                 std::function<void(int64_t done, int64_t total)> progress) {
+  OMNIBUS_ASSIGN_OR_RETURN(const std::string home, ModelStore::default_home(process_environment()));
+  OMNIBUS_ASSIGN_OR_RETURN(const ResolvedModel resolved, ModelStore(home).resolve(name));
+  OMNIBUS_ASSIGN_OR_RETURN(std::shared_ptr<const GgufFile> file, GgufFile::open(resolved.path));
+  OMNIBUS_ASSIGN_OR_RETURN(const ModelConfig config, read_model_config(*file));
+  OMNIBUS_ASSIGN_OR_RETURN(TokenizerSpec spec, read_tokenizer_spec(*file));
+
+  ServedModel model;
+  model.name = resolved.name;
+  model.description =
+      fmt::format("{}, {} parameters, {}, {}", config.architecture, short_count(config.parameters),
+                  config.quantization, mebibytes(config.file_bytes));
+  model.parameters = config.parameters;
+  model.file_bytes = config.file_bytes;
+  OMNIBUS_ASSIGN_OR_RETURN(model.chat_template, load_template(chat_template_file, spec));
+  OMNIBUS_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::create(std::move(spec)));
+  model.engine.max_model_len = options.max_model_len.value_or(config.context_length);
+  model.engine.max_num_seqs = options.max_num_seqs;
+  model.engine.max_num_batched_tokens = options.max_num_batched_tokens.value_or(kDefaultBatchedTokens);
+  model.engine.numerics = numerics_of(options.numerics);
+  OMNIBUS_ASSIGN_OR_RETURN(
+      model.worker, make_worker(worker_config(std::move(file), options, model.engine, std::move(progress))));
+  return model;
+}
+
+StatusOr<std::unique_ptr<AsyncEngine>> start_engine(ServedModel& model, MetricsRegistry* metrics,
+                                                    const Clock* clock) {
+  model.engine.model_name = model.name;
+  return AsyncEngine::start(model.engine, make_uniproc_executor(std::move(model.worker)), model.tokenizer,
+                            metrics, clock);
+}
+
+}  // namespace omnibus

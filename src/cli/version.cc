@@ -1,0 +1,7 @@
+#include "version.h"
+
+namespace omnibus {
+
+const char* version() { return OMNIBUS_VERSION; }
+
+}  // namespace omnibus

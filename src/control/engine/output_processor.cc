@@ -1,0 +1,163 @@
+#include "output_processor.h"
+
+#include <exception>
+#include <utility>
+
+#include "omnibus/base/common/log.h"
+
+namespace omnibus {
+
+struct OutputProcessor::OpenParent {
+  std::shared_ptr<const ParentRequest> request;
+  struct Choice {
+    std::unique_ptr<SequenceOutput> output;  // null once ended
+    MonotonicNs last_token_ns = 0;
+  };
+  std::vector<Choice> choices;
+  int32_t open = 0;
+  bool prompt_counted = false;
+};
+
+class OutputProcessor::Shard {
+ public:
+  Shard(std::shared_ptr<const Tokenizer> tokenizer, RequestLedger* ledger, EngineMetrics metrics,
+        FinishCallback on_stop)
+      : tokenizer_(std::move(tokenizer)),
+        ledger_(ledger),
+        metrics_(std::move(metrics)),
+        on_stop_(std::move(on_stop)),
+        thread_([this] { run(); }) {}
+
+  ~Shard() {
+    flush();
+    {
+      std::lock_guard lock(mutex_);
+      closed_ = true;
+    }
+    ready_.notify_one();
+    thread_.join();
+  }
+
+  // Engine thread.
+  void post(Posted posted) { outgoing_.push_back(std::move(posted)); }
+  void flush() {
+    if (outgoing_.empty()) return;
+    {
+      std::lock_guard lock(mutex_);
+      for (Posted& posted : outgoing_) mailbox_.push_back(std::move(posted));
+    }
+    outgoing_.clear();
+    ready_.notify_one();
+  }
+
+ private:
+  void run() {
+    std::vector<Posted> batch;
+    while (true) {
+      {
+        std::unique_lock lock(mutex_);
+        ready_.wait(lock, [&] { return closed_ || !mailbox_.empty(); });
+        if (mailbox_.empty()) return;
+        batch.swap(mailbox_);
+      }
+      for (Posted& posted : batch) handle(posted);
+      batch.clear();
+    }
+  }
+
+  void handle(Posted& posted) {
+    if (auto* opened = std::get_if<std::shared_ptr<const ParentRequest>>(&posted.what)) {
+      open(std::move(*opened));
+      return;
+    }
+    const auto it = parents_.find(posted.parent_id);
+    if (it == parents_.end()) return;  // all its choices have ended
+    take(it->second, std::get<SequenceEvent>(posted.what));
+    if (it->second.open == 0) parents_.erase(it);
+  }
+
+  void open(std::shared_ptr<const ParentRequest> request) {
+    OpenParent parent;
+    for (int32_t i = 0; i < request->n; ++i) {
+      SequenceOutputParams params;
+      params.parent_id = request->id;
+      params.index = i;
+      params.prompt_tokens = request->prompt_tokens;
+      params.sampling = request->sampling;
+      params.stops = request->stops;
+      params.tokenizer = tokenizer_;
+      parent.choices.push_back({std::make_unique<SequenceOutput>(std::move(params)), 0});
+    }
+    parent.open = request->n;
+    const RequestId id = request->id;
+    parent.request = std::move(request);
+    parents_.emplace(id, std::move(parent));
+  }
+
+  void take(OpenParent& parent, const SequenceEvent& event) {
+    OpenParent::Choice& choice = parent.choices[event.id - parent.request->id];
+    if (choice.output == nullptr) return;  // surplus behind a stop string
+    RequestOutput output = choice.output->take(event);
+    if (const auto n_tokens = choice.output->stopped_at(); n_tokens && !event.finish_reason)
+      on_stop_(event.id, *n_tokens);
+    if (!event.tokens.empty() && !std::exchange(parent.prompt_counted, true))
+      metrics_.prompt_tokens.add(parent.request->prompt_tokens);
+    metrics_.observe(output, event.time_ns, choice.last_token_ns);
+    if (!event.tokens.empty()) choice.last_token_ns = event.time_ns;
+    const bool is_end = choice.output->finished();
+    if (is_end) {
+      choice.output.reset();
+      --parent.open;
+    }
+    deliver(parent, std::move(output));
+    // After the sink, so that whoever waits for the ledger has seen every output.
+    if (is_end) ledger_->close_one(parent.request->id);
+  }
+
+  void deliver(const OpenParent& parent, RequestOutput output) {
+    try {
+      parent.request->sink(std::move(output));
+    } catch (const std::exception& e) {
+      log_error("an output sink threw: {}", e.what());
+    }
+  }
+
+  const std::shared_ptr<const Tokenizer> tokenizer_;
+  RequestLedger* const ledger_;
+  const EngineMetrics metrics_;
+  const FinishCallback on_stop_;
+  std::vector<Posted> outgoing_;             // engine thread only
+  std::map<RequestId, OpenParent> parents_;  // text thread only
+  std::mutex mutex_;
+  std::condition_variable ready_;
+  std::vector<Posted> mailbox_;
+  bool closed_ = false;
+  std::thread thread_;  // last: starts when all the rest is there
+};
+
+OutputProcessor::OutputProcessor(int32_t threads, std::shared_ptr<const Tokenizer> tokenizer,
+                                 RequestLedger* ledger, EngineMetrics metrics, FinishCallback on_stop) {
+  for (int32_t i = 0; i < threads; ++i)
+    shards_.push_back(std::make_unique<Shard>(tokenizer, ledger, metrics, on_stop));
+}
+
+OutputProcessor::~OutputProcessor() = default;
+
+OutputProcessor::Shard& OutputProcessor::shard_of(RequestId parent_id) {
+  return *shards_[parent_id % shards_.size()];
+}
+
+void OutputProcessor::open(std::shared_ptr<const ParentRequest> parent) {
+  const RequestId id = parent->id;
+  shard_of(id).post({id, std::move(parent)});
+}
+
+void OutputProcessor::post(RequestId parent_id, SequenceEvent event) {
+  shard_of(parent_id).post({parent_id, std::move(event)});
+}
+
+void OutputProcessor::flush() {
+  for (auto& shard : shards_) shard->flush();
+}
+
+}  // namespace omnibus

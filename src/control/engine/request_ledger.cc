@@ -1,0 +1,76 @@
+#include "request_ledger.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace omnibus {
+
+Status RequestLedger::open(RequestId id, int32_t n, int32_t prompt_tokens) {
+  std::lock_guard lock(mutex_);
+  if (!stopped_.ok()) return stopped_;
+  if (n > limits_.max_sequences)
+    return invalid_field("n", "n is " + std::to_string(n) + ", but this server runs and queues at most " +
+                                  std::to_string(limits_.max_sequences) + " sequences at a time");
+  const int64_t tokens = int64_t{n} * prompt_tokens;
+  const bool too_many = sequences_ + n > limits_.max_sequences;
+  // A request that is too big for the limit still gets its turn when nothing else is there.
+  const bool too_long = sequences_ > 0 && prompt_tokens_ + tokens > limits_.max_prompt_tokens;
+  if (too_many || too_long) {
+    ErrorDetail detail;
+    detail.code = "rate_limit_exceeded";
+    detail.retry_after_ms = retry_after_ms();
+    return with_detail(
+        absl::ResourceExhaustedError(too_many ? "the server's request queue is full; try again later"
+                                              : "too many prompt tokens are queued; try again later"),
+        detail);
+  }
+  entries_[id] = {n, n, prompt_tokens, false};
+  sequences_ += n;
+  prompt_tokens_ += tokens;
+  return absl::OkStatus();
+}
+
+// The queue moves when a sequence ends, so one usual gap between ends from now.
+int64_t RequestLedger::retry_after_ms() const {
+  const double seconds = std::ceil(mean_gap_ns_ / 1e9);
+  return static_cast<int64_t>(std::clamp(seconds, 1.0, 60.0)) * 1000;
+}
+
+void RequestLedger::close_one(RequestId id) {
+  std::lock_guard lock(mutex_);
+  const auto it = entries_.find(id);
+  if (it == entries_.end()) return;
+  --sequences_;
+  prompt_tokens_ -= it->second.prompt_tokens;
+  if (--it->second.open == 0) entries_.erase(it);
+  const MonotonicNs now = clock_->now_ns();
+  if (last_end_ns_ != 0) mean_gap_ns_ += (static_cast<double>(now - last_end_ns_) - mean_gap_ns_) * 0.1;
+  last_end_ns_ = now;
+  if (sequences_ == 0) emptied_.notify_all();
+}
+
+std::optional<int32_t> RequestLedger::cancel(RequestId id) {
+  std::lock_guard lock(mutex_);
+  const auto it = entries_.find(id);
+  if (it == entries_.end() || it->second.cancelled) return std::nullopt;
+  it->second.cancelled = true;
+  return it->second.n;
+}
+
+void RequestLedger::stop_admission(Status why) {
+  std::lock_guard lock(mutex_);
+  if (stopped_.ok()) stopped_ = std::move(why);
+}
+
+bool RequestLedger::admission_stopped() const {
+  std::lock_guard lock(mutex_);
+  return !stopped_.ok();
+}
+
+bool RequestLedger::wait_empty(std::chrono::milliseconds limit) {
+  std::unique_lock lock(mutex_);
+  return emptied_.wait_for(lock, limit, [&] { return sequences_ == 0; });
+}
+
+}  // namespace omnibus

@@ -1,0 +1,62 @@
+// RequestLedger: which requests are open, and whether one more may come in. The only place where the engine
+// refuses for load or drain. All methods from any thread.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "omnibus/base/common/clock.h"
+#include "omnibus/base/common/ids.h"
+#include "omnibus/base/common/status.h"
+
+namespace omnibus {
+
+struct RequestLimits {
+  int32_t max_sequences = 0;      // running and waiting together
+  int64_t max_prompt_tokens = 0;  // of these
+};
+
+class RequestLedger {
+ public:
+  RequestLedger(const RequestLimits& limits, const Clock* clock) : limits_(limits), clock_(clock) {}
+
+  // 503 once admission is stopped, 429 with Retry-After when a limit is reached, 400 when n alone is beyond
+  // the limit. OK: n sequences are open.
+  Status open(RequestId id, int32_t n, int32_t prompt_tokens);
+  // One sequence of the request has ended.
+  void close_one(RequestId id);
+  // How many sequences a cancel concerns; nullopt when the request is not open or cancelled already.
+  std::optional<int32_t> cancel(RequestId id);
+
+  // From now on open() answers `why`.
+  void stop_admission(Status why);
+  bool admission_stopped() const;
+  // True once nothing is open; false after `limit`.
+  bool wait_empty(std::chrono::milliseconds limit);
+
+ private:
+  struct Entry {
+    int32_t n = 0;
+    int32_t open = 0;
+    int32_t prompt_tokens = 0;
+    bool cancelled = false;
+  };
+  int64_t retry_after_ms() const;
+
+  const RequestLimits limits_;
+  const Clock* const clock_;
+  mutable std::mutex mutex_;
+  std::condition_variable emptied_;
+  std::map<RequestId, Entry> entries_;
+  int64_t sequences_ = 0;
+  int64_t prompt_tokens_ = 0;
+  Status stopped_;
+  MonotonicNs last_end_ns_ = 0;
+  double mean_gap_ns_ = 0;  // between ends of sequences, exponentially weighted
+};
+
+}  // namespace omnibus

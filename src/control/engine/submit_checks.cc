@@ -1,0 +1,48 @@
+#include "submit_checks.h"
+
+#include <string>
+#include <utility>
+
+#include "omnibus/text/tokenizer/incremental_detokenizer.h"
+
+namespace omnibus {
+namespace {
+
+std::string outside(TokenId id, int32_t vocab_size) {
+  return "token id " + std::to_string(id) + " is outside the vocabulary (0 to " +
+         std::to_string(vocab_size - 1) + ")";
+}
+
+Status check_ids(const char* field, const std::vector<TokenId>& ids, int32_t vocab_size) {
+  for (TokenId id : ids)
+    if (id < 0 || id >= vocab_size)
+      return invalid_field(field, std::string(field) + ": " + outside(id, vocab_size));
+  return absl::OkStatus();
+}
+
+bool is_utf8(const std::string& text) {
+  std::string bytes = text;
+  std::string valid;
+  append_valid_utf8(bytes, valid, true);
+  return valid == text;
+}
+
+}  // namespace
+
+Status check_request(const GenerateRequest& request, int32_t vocab_size) {
+  const SamplingParams& p = request.sampling;
+  if (request.n < 1) return invalid_field("n", "n must be at least 1, not " + std::to_string(request.n));
+  OMNIBUS_RETURN_IF_ERROR(check_ids("prompt", request.prompt_token_ids, vocab_size));
+  OMNIBUS_RETURN_IF_ERROR(check_ids("stop_token_ids", p.stop_token_ids, vocab_size));
+  OMNIBUS_RETURN_IF_ERROR(check_ids("allowed_token_ids", p.allowed_token_ids, vocab_size));
+  for (const auto& [id, bias] : p.logit_bias)
+    if (id < 0 || id >= vocab_size)
+      return invalid_field("logit_bias", "logit_bias: " + outside(id, vocab_size));
+  for (const std::string& stop : p.stop) {
+    if (stop.empty()) return invalid_field("stop", "a stop string must not be empty");
+    if (!is_utf8(stop)) return invalid_field("stop", "a stop string is not valid UTF-8");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace omnibus

@@ -1,0 +1,31 @@
+// ApiContext: what the handlers of one API share. Immutable after creation; any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "omnibus/control/engine/async_engine.h"
+#include "omnibus/server/openai/openai_api.h"
+#include "omnibus/text/template/chat_template.h"
+
+namespace omnibus {
+
+struct ApiContext {
+  OpenAiConfig config;
+  AsyncEngine* engine = nullptr;
+  std::shared_ptr<const ChatTemplate> chat_template;
+  MetricsRegistry* metrics = nullptr;
+  int64_t created = 0;  // start-up, for /v1/models
+  mutable std::atomic<uint64_t> requests{0};
+
+  const Tokenizer& tokenizer() const { return engine->tokenizer(); }
+  int32_t max_model_len() const { return engine->config().max_model_len; }
+  // 404 model_not_found unless the model is served here; an empty name means the served one.
+  Status check_model(const std::string& model) const;
+  // What an answer calls the model: the name that was asked for, else the first served.
+  std::string answer_model(const std::string& asked) const;
+};
+
+}  // namespace omnibus

@@ -1,0 +1,141 @@
+#include "chat_format.h"
+
+#include "omnibus/base/common/clock.h"
+#include "omnibus/server/http/sse.h"
+
+#include "logprob_json.h"
+#include "stop_json.h"
+
+namespace omnibus {
+namespace {
+
+class ChatFormat final : public AnswerFormat {
+ public:
+  explicit ChatFormat(ChatFormatOptions options)
+      : options_(std::move(options)),
+        id_(random_id("chatcmpl-")),
+        created_(wall_clock_seconds()),
+        opened_(static_cast<size_t>(options_.choices)) {}
+
+  std::string stream_update(int32_t index, const RequestOutput& output, const UsageTotals& usage) override;
+  std::string stream_usage(const UsageTotals& usage) override;
+  std::string whole(const std::vector<ChoiceResult>& choices, const UsageTotals& usage) override;
+
+ private:
+  Json head(const char* object) const;
+  std::string chunk(Json choice, const UsageTotals& usage);
+  Json choice_json(int32_t index, Json delta) const;
+  Json logprobs_json(const RequestOutput& output) const;
+
+  const ChatFormatOptions options_;
+  const std::string id_;
+  const int64_t created_;
+  std::vector<bool> opened_;  // the role chunk is out
+  bool prompt_ids_sent_ = false;
+};
+
+Json ChatFormat::head(const char* object) const {
+  Json out;
+  out["id"] = id_;
+  out["object"] = object;
+  out["created"] = created_;
+  out["model"] = options_.model;
+  out["system_fingerprint"] = options_.fingerprint;
+  return out;
+}
+
+std::string ChatFormat::chunk(Json choice, const UsageTotals& usage) {
+  Json out = head("chat.completion.chunk");
+  out["choices"] = Json::array();
+  out["choices"].push_back(std::move(choice));
+  if (options_.continuous_usage) {
+    out["usage"] = usage.to_json();
+  } else if (options_.include_usage) {
+    out["usage"] = nullptr;
+  }
+  if (options_.return_token_ids && !prompt_ids_sent_) {
+    out["prompt_token_ids"] = options_.prompt_token_ids;
+    prompt_ids_sent_ = true;
+  }
+  return sse_event(dump_json(out));
+}
+
+Json ChatFormat::choice_json(int32_t index, Json delta) const {
+  Json choice;
+  choice["index"] = index;
+  choice["delta"] = std::move(delta);
+  choice["logprobs"] = nullptr;
+  choice["finish_reason"] = nullptr;
+  return choice;
+}
+
+Json ChatFormat::logprobs_json(const RequestOutput& output) const {
+  if (!options_.logprobs) return nullptr;
+  Json out;
+  out["content"] = chat_logprobs(output.logprobs, options_.tokens_as_token_ids);
+  out["refusal"] = nullptr;
+  return out;
+}
+
+std::string ChatFormat::stream_update(int32_t index, const RequestOutput& output, const UsageTotals& usage) {
+  std::string events;
+  if (!opened_[static_cast<size_t>(index)]) {
+    opened_[static_cast<size_t>(index)] = true;
+    Json delta;
+    delta["role"] = "assistant";
+    delta["content"] = "";
+    events += chunk(choice_json(index, std::move(delta)), usage);
+  }
+  const bool ids = options_.return_token_ids && !output.token_ids.empty();
+  if (!output.text.empty() || !output.logprobs.empty() || ids) {
+    Json delta;
+    delta["content"] = output.text;
+    Json choice = choice_json(index, std::move(delta));
+    if (!output.logprobs.empty()) choice["logprobs"] = logprobs_json(output);
+    if (options_.return_token_ids) choice["token_ids"] = output.token_ids;
+    events += chunk(std::move(choice), usage);
+  }
+  if (output.finish_reason) {
+    Json choice = choice_json(index, Json::object());
+    choice["finish_reason"] = to_string(*output.finish_reason);
+    choice["stop_reason"] = stop_reason_json(output.stop_cause);
+    events += chunk(std::move(choice), usage);
+  }
+  return events;
+}
+
+std::string ChatFormat::stream_usage(const UsageTotals& usage) {
+  if (!options_.include_usage) return {};
+  Json out = head("chat.completion.chunk");
+  out["choices"] = Json::array();
+  out["usage"] = usage.to_json();
+  return sse_event(dump_json(out));
+}
+
+std::string ChatFormat::whole(const std::vector<ChoiceResult>& choices, const UsageTotals& usage) {
+  Json out = head("chat.completion");
+  Json& list = out["choices"] = Json::array();
+  for (size_t i = 0; i < choices.size(); ++i) {
+    Json choice;
+    choice["index"] = i;
+    choice["message"]["role"] = "assistant";
+    choice["message"]["content"] = choices[i].text;
+    choice["message"]["refusal"] = nullptr;
+    choice["logprobs"] = logprobs_json(choices[i]);
+    choice["finish_reason"] = to_string(choices[i].finish_reason.value_or(FinishReason::kStop));
+    choice["stop_reason"] = stop_reason_json(choices[i].stop_cause);
+    if (options_.return_token_ids) choice["token_ids"] = choices[i].token_ids;
+    list.push_back(std::move(choice));
+  }
+  out["usage"] = usage.to_json();
+  if (options_.return_token_ids) out["prompt_token_ids"] = options_.prompt_token_ids;
+  return dump_json(out);
+}
+
+}  // namespace
+
+std::unique_ptr<AnswerFormat> make_chat_format(ChatFormatOptions options) {
+  return std::make_unique<ChatFormat>(std::move(options));
+}
+
+}  // namespace omnibus

@@ -1,0 +1,27 @@
+// The shapes of POST /v1/chat/completions: chat.completion and chat.completion.chunk (api.md §2.4, §2.5).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "omnibus/base/common/ids.h"
+
+#include "answer_format.h"
+
+namespace omnibus {
+
+struct ChatFormatOptions {
+  std::string model, fingerprint;
+  int32_t choices = 1;
+  bool logprobs = false;
+  bool tokens_as_token_ids = false;
+  bool return_token_ids = false;
+  bool include_usage = false;             // a last chunk with the usage; null before
+  bool continuous_usage = false;          // usage so far on each chunk
+  std::vector<TokenId> prompt_token_ids;  // when return_token_ids
+};
+
+std::unique_ptr<AnswerFormat> make_chat_format(ChatFormatOptions options);
+
+}  // namespace omnibus

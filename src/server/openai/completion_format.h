@@ -1,0 +1,27 @@
+// The shape of POST /v1/completions: text_completion, whole and streamed (api.md §3).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "answer_format.h"
+#include "prompt.h"
+
+namespace omnibus {
+
+struct CompletionFormatOptions {
+  std::string model, fingerprint;
+  std::vector<TextPrompt> prompts;  // choice i belongs to prompt i / choices_per_prompt
+  int32_t choices_per_prompt = 1;
+  bool echo = false;
+  bool logprobs = false;
+  bool tokens_as_token_ids = false;
+  bool return_token_ids = false;
+  bool include_usage = false;
+  bool continuous_usage = false;
+};
+
+std::unique_ptr<AnswerFormat> make_completion_format(CompletionFormatOptions options);
+
+}  // namespace omnibus

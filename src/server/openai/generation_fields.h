@@ -1,0 +1,50 @@
+// GenerationFields: the body of POST /v1/chat/completions and /v1/completions, validated field by field
+// against one table. What needs the model (ids, context) is checked afterwards, in generation_params.cc.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "omnibus/contract/request/sampling_params.h"
+
+#include "field_rule.h"
+
+namespace omnibus {
+
+struct GenerationFields {
+  std::string model;  // empty: not given
+  Json messages;      // chat: array; null: not given
+  Json prompt;        // completions; null: not given
+
+  SamplingParams sampling;  // max_tokens, logprobs, seed are filled in from the fields below
+  std::optional<int64_t> max_tokens, max_completion_tokens;
+  std::optional<int64_t> seed;
+  int32_t n = 1;
+  std::optional<int64_t> best_of;
+
+  bool stream = false;
+  std::optional<bool> include_usage;  // stream_options was given
+  bool continuous_usage = false;
+
+  bool logprobs = false;                 // chat
+  std::optional<int32_t> top_logprobs;   // chat
+  std::optional<int32_t> logprob_count;  // completions
+  bool echo = false;
+  bool return_token_ids = false;
+  bool tokens_as_token_ids = false;
+
+  std::optional<bool> add_special_tokens;
+  bool add_generation_prompt = true;
+  std::string chat_template;
+  Json chat_template_kwargs;  // object or null
+  std::string reasoning_effort;
+  std::string cache_salt;
+};
+
+std::span<const Field<GenerationFields>> generation_field_table();
+
+}  // namespace omnibus

@@ -1,0 +1,33 @@
+// The handlers of OpenAI's routes. Those that take a body run on the text pool.
+#pragma once
+
+#include <memory>
+
+#include "omnibus/server/http/http_message.h"
+#include "omnibus/server/http/reply.h"
+
+#include "api_context.h"
+
+namespace omnibus {
+
+using ContextPtr = std::shared_ptr<const ApiContext>;
+
+// Text pool.
+void handle_chat(const ContextPtr& context, HttpRequest request, const ReplyPtr& reply);
+void handle_completion(const ContextPtr& context, HttpRequest request, const ReplyPtr& reply);
+HttpResponse handle_tokenize(const ApiContext& context, const HttpRequest& request);
+HttpResponse handle_detokenize(const ApiContext& context, const HttpRequest& request);
+
+// Any thread: they look things up and do no work.
+HttpResponse handle_models(const ApiContext& context);
+HttpResponse handle_model(const ApiContext& context, const std::string& name);
+// 200 when requests are served; 503 with the reason otherwise.
+HttpResponse handle_health(const ApiContext& context);
+// 200 unless the engine is stuck for good.
+HttpResponse handle_livez(const ApiContext& context);
+HttpResponse handle_version(const ApiContext& context);
+HttpResponse handle_metrics(const ApiContext& context);
+// The chat page for browsers, a line for everybody else.
+HttpResponse handle_root(const HttpRequest& request);
+
+}  // namespace omnibus

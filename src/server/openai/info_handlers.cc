@@ -1,0 +1,115 @@
+// GET routes that look things up: models, health, version, metrics, the front page.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "omnibus/server/http/json_body.h"
+#include "omnibus/server/ui/chat_page.h"
+
+#include "handlers.h"
+
+namespace omnibus {
+namespace {
+
+Json model_json(const ApiContext& context, const std::string& name) {
+  Json model;
+  model["id"] = name;
+  model["object"] = "model";
+  model["created"] = context.created;
+  model["owned_by"] = "omnibus";
+  model["root"] = context.config.model_names.front();
+  model["parent"] = nullptr;
+  model["max_model_len"] = context.max_model_len();
+  if (context.config.parameters > 0) {
+    model["meta"]["n_vocab"] = context.tokenizer().vocab_size();
+    model["meta"]["n_params"] = context.config.parameters;
+    model["meta"]["size"] = context.config.file_bytes;
+  }
+  return model;
+}
+
+HttpResponse json_response(const Json& body) {
+  HttpResponse response;
+  response.body = dump_json(body);
+  return response;
+}
+
+}  // namespace
+
+HttpResponse handle_models(const ApiContext& context) {
+  Json body;
+  body["object"] = "list";
+  Json& data = body["data"] = Json::array();
+  for (const std::string& name : context.config.model_names) data.push_back(model_json(context, name));
+  // Anthropic's client pages through this list.
+  body["has_more"] = false;
+  body["first_id"] = context.config.model_names.front();
+  body["last_id"] = context.config.model_names.back();
+  return json_response(body);
+}
+
+HttpResponse handle_model(const ApiContext& context, const std::string& name) {
+  const auto& names = context.config.model_names;
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    return render_openai_error(
+        with_detail(absl::NotFoundError(fmt::format("The model {} does not exist here; served: {}",
+                                                    quote_value(Json(name)), fmt::join(names, ", "))),
+                    ErrorDetail{.http = 404, .type = {}, .code = "model_not_found", .param = "model"}),
+        {});
+  }
+  return json_response(model_json(context, name));
+}
+
+HttpResponse handle_health(const ApiContext& context) {
+  const EngineHealth health = context.engine->health();
+  if (health.ready && !health.draining) {
+    HttpResponse response;
+    response.content_type = "text/plain; charset=utf-8";
+    return response;
+  }
+  const std::string reason = health.reason.empty() ? "not ready" : health.reason;
+  return render_openai_error(absl::UnavailableError("The server is not ready: " + reason), {});
+}
+
+HttpResponse handle_livez(const ApiContext& context) {
+  const EngineHealth health = context.engine->health();
+  if (health.reason.rfind("stalled", 0) == 0 || health.reason.rfind("failed", 0) == 0) {
+    return render_openai_error(absl::UnavailableError("The engine does not turn: " + health.reason), {});
+  }
+  HttpResponse response;
+  response.content_type = "text/plain; charset=utf-8";
+  return response;
+}
+
+HttpResponse handle_version(const ApiContext& context) {
+  Json body;
+  body["version"] = context.config.version;
+  return json_response(body);
+}
+
+HttpResponse handle_metrics(const ApiContext& context) {
+  HttpResponse response;
+  response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+  response.body = context.metrics->serialize();
+  return response;
+}
+
+HttpResponse handle_root(const HttpRequest& request) {
+  HttpResponse response;
+  const bool browser =
+      request.method != "HEAD" && request.header("accept").find("text/html") != std::string_view::npos;
+  if (!browser) {
+    response.content_type = "text/plain; charset=utf-8";
+    response.body = "Ollama is running";
+    return response;
+  }
+  response.content_type = "text/html; charset=utf-8";
+  response.headers = {{"Content-Security-Policy", std::string(chat_page_policy())},
+                      {"Referrer-Policy", "no-referrer"},
+                      {"X-Frame-Options", "DENY"},
+                      {"Cache-Control", "no-cache"}};
+  response.body = chat_page_html();
+  return response;
+}
+
+}  // namespace omnibus

@@ -1,0 +1,131 @@
+#include "messages.h"
+
+#include <fmt/format.h>
+
+namespace omnibus {
+namespace {
+
+constexpr size_t kMaxIgnoredNames = 16;
+
+Status wrong(const std::string& param, std::string_view message, std::string_view code = "invalid_value") {
+  return invalid_field(param, fmt::format("Invalid '{}': {}", param, message), code);
+}
+
+Status missing(const std::string& param) {
+  return invalid_field(param, fmt::format("Missing required parameter: '{}'", param),
+                       "missing_required_parameter");
+}
+
+Status check_optional_string(const Json& message, const char* key, const std::string& place) {
+  const auto it = message.find(key);
+  if (it == message.end() || it->is_null() || it->is_string()) return {};
+  return wrong(place + "." + key, "must be a string, got " + quote_value(*it), "invalid_type");
+}
+
+// Parts that this version can show to a model are text; the others are known and refused by name.
+Status normalize_part(Json& part, const std::string& place, const std::string& role) {
+  if (!part.is_object()) return wrong(place, "must be an object, got " + quote_value(part), "invalid_type");
+  const auto type = part.find("type");
+  if (type == part.end()) return missing(place + ".type");
+  if (!type->is_string()) return wrong(place + ".type", "must be a string", "invalid_type");
+  const auto& name = type->get_ref<const std::string&>();
+  for (const char* media : {"image_url", "input_audio", "file", "video_url", "audio_url"}) {
+    if (name == media) {
+      return invalid_field(place + ".type", fmt::format("'{}' parts are not supported by this model", name),
+                           "unsupported_parameter");
+    }
+  }
+  const bool refusal = name == "refusal" && role == "assistant";
+  if (name != "text" && !refusal) return wrong(place + ".type", "unknown part type " + quote_value(*type));
+  const char* key = refusal ? "refusal" : "text";
+  const auto text = part.find(key);
+  if (text == part.end()) return missing(place + "." + key);
+  if (!text->is_string()) {
+    return wrong(place + "." + key, "must be a string, got " + quote_value(*text), "invalid_type");
+  }
+  Json plain;
+  plain["type"] = "text";
+  plain["text"] = *text;
+  part = std::move(plain);
+  return {};
+}
+
+Status normalize_content(Json& message, const std::string& place, const std::string& role) {
+  const auto content = message.find("content");
+  const bool absent = content == message.end() || content->is_null();
+  if (absent && role != "assistant") return missing(place + ".content");
+  if (absent) {
+    message["content"] = "";
+    return {};
+  }
+  if (content->is_string()) return {};
+  if (!content->is_array()) {
+    return wrong(place + ".content", "must be a string or an array of parts, got " + quote_value(*content),
+                 "invalid_type");
+  }
+  for (size_t i = 0; i < content->size(); ++i) {
+    OMNIBUS_RETURN_IF_ERROR(normalize_part((*content)[i], fmt::format("{}.content[{}]", place, i), role));
+  }
+  if (content->empty()) *content = "";
+  return {};
+}
+
+// Keys that carry something which is not built; each is fine while it carries nothing.
+Status refuse_unsupported(const Json& message, const std::string& place) {
+  for (const char* key : {"tool_calls", "function_call", "audio"}) {
+    const auto it = message.find(key);
+    if (it == message.end() || it->is_null() || (it->is_array() && it->empty())) continue;
+    return invalid_field(place + "." + key, fmt::format("'{}' is not supported", key),
+                         "unsupported_parameter");
+  }
+  return {};
+}
+
+void note_unknown_keys(const Json& message, const std::string& place, std::vector<std::string>& ignored) {
+  for (const auto& [key, value] : message.items()) {
+    bool known = value.is_null();
+    for (const char* name : {"role", "content", "name", "refusal", "tool_calls", "function_call", "audio",
+                             "reasoning_content", "reasoning", "annotations"}) {
+      known = known || key == name;
+    }
+    if (!known && ignored.size() < kMaxIgnoredNames) ignored.push_back(place + "." + key);
+  }
+}
+
+Status normalize_message(Json& message, const std::string& place, std::vector<std::string>& ignored) {
+  if (!message.is_object())
+    return wrong(place, "must be an object, got " + quote_value(message), "invalid_type");
+  const auto role_value = message.find("role");
+  if (role_value == message.end() || role_value->is_null()) return missing(place + ".role");
+  if (!role_value->is_string()) {
+    return wrong(place + ".role", "must be a string, got " + quote_value(*role_value), "invalid_type");
+  }
+  const std::string role = role_value->get<std::string>();
+  if (role == "tool" || role == "function") {
+    return invalid_field(place + ".role", fmt::format("role '{}' is not supported", role),
+                         "unsupported_parameter");
+  }
+  if (role != "system" && role != "developer" && role != "user" && role != "assistant") {
+    return wrong(place + ".role",
+                 "must be system, developer, user or assistant, got " + quote_value(*role_value));
+  }
+  if (role == "developer") *role_value = "system";
+  for (const char* key : {"name", "refusal", "reasoning_content", "reasoning"}) {
+    OMNIBUS_RETURN_IF_ERROR(check_optional_string(message, key, place));
+  }
+  OMNIBUS_RETURN_IF_ERROR(refuse_unsupported(message, place));
+  OMNIBUS_RETURN_IF_ERROR(normalize_content(message, place, role));
+  note_unknown_keys(message, place, ignored);
+  return {};
+}
+
+}  // namespace
+
+Status normalize_messages(Json& messages, std::vector<std::string>& ignored) {
+  for (size_t i = 0; i < messages.size(); ++i) {
+    OMNIBUS_RETURN_IF_ERROR(normalize_message(messages[i], fmt::format("messages[{}]", i), ignored));
+  }
+  return {};
+}
+
+}  // namespace omnibus

@@ -1,0 +1,102 @@
+#include "prompt.h"
+
+#include <fmt/format.h>
+
+#include "omnibus/base/common/clock.h"
+
+#include "field_rule.h"
+
+namespace omnibus {
+namespace {
+
+Status too_long(const char* param) {
+  return with_detail(absl::InvalidArgumentError(
+                         fmt::format("'{}' is longer than {} MiB of text", param, kMaxPromptBytes >> 20)),
+                     ErrorDetail{.http = 413, .type = {}, .code = "string_above_max_length", .param = param});
+}
+
+std::string token_text(const Tokenizer& tokenizer, TokenId id) {
+  return id == kNoToken ? std::string() : std::string(tokenizer.token_bytes(id));
+}
+
+StatusOr<std::shared_ptr<const ChatTemplate>> template_for(const ApiContext& context,
+                                                           const std::string& source) {
+  if (!source.empty()) {
+    if (!context.config.trust_request_chat_template) {
+      return invalid_field("chat_template", "Templates in requests are off (--trust-request-chat-template)",
+                           "unsupported_parameter");
+    }
+    auto compiled = ChatTemplate::compile(source);
+    if (!compiled.ok()) return invalid_field("chat_template", status_message(compiled.status()));
+    return compiled;
+  }
+  if (!context.chat_template) {
+    return invalid_field(
+        "messages", "This model has no chat template: use /v1/completions, or start with --chat-template",
+        "unsupported_parameter");
+  }
+  return context.chat_template;
+}
+
+StatusOr<TextPrompt> encode_one(const ApiContext& context, const Json& prompt, bool add_special_tokens) {
+  const Tokenizer& tokenizer = context.tokenizer();
+  TextPrompt result;
+  if (prompt.is_string()) {
+    result.text = prompt.get<std::string>();
+    if (result.text.size() > kMaxPromptBytes) return too_long("prompt");
+    result.ids = tokenizer.encode(result.text, /*trusted=*/true, EncodeOptions{add_special_tokens});
+    const TokenId bos = tokenizer.spec().bos;
+    const bool added = !result.ids.empty() && result.ids.front() == bos && bos != kNoToken &&
+                       !result.text.starts_with(tokenizer.token_bytes(bos));
+    result.added_prefix = added ? 1 : 0;
+    return result;
+  }
+  for (const Json& item : prompt) {
+    const int64_t id = integer_of(item);
+    if (id >= tokenizer.vocab_size()) {
+      return invalid_field(
+          "prompt", fmt::format("Invalid 'prompt': token id {} is not in the vocabulary of {} tokens", id,
+                                tokenizer.vocab_size()));
+    }
+    result.ids.push_back(static_cast<TokenId>(id));
+  }
+  result.text = tokenizer.decode(result.ids, /*skip_special_tokens=*/false);
+  return result;
+}
+
+}  // namespace
+
+StatusOr<std::vector<TokenId>> encode_chat(const ApiContext& context, ChatPromptInput input) {
+  OMNIBUS_ASSIGN_OR_RETURN(const auto chat_template, template_for(context, input.chat_template));
+  const Tokenizer& tokenizer = context.tokenizer();
+  Json variables = input.kwargs.is_object() ? std::move(input.kwargs) : Json::object();
+  if (!input.reasoning_effort.empty()) {
+    variables["reasoning_effort"] = input.reasoning_effort;
+    if (input.reasoning_effort == "none") variables["enable_thinking"] = false;
+  }
+  variables["messages"] = std::move(input.messages);
+  RenderOptions options;
+  options.add_generation_prompt = input.add_generation_prompt;
+  options.bos_token = token_text(tokenizer, tokenizer.spec().bos);
+  options.eos_token = token_text(tokenizer, tokenizer.spec().eos);
+  options.now_seconds = wall_clock_seconds();
+  const auto rendered = chat_template->render(variables, options);
+  if (!rendered.ok()) return invalid_field("messages", status_message(rendered.status()));
+  if (rendered->text.size() > kMaxPromptBytes) return too_long("messages");
+  return tokenizer.encode(rendered->segments(), EncodeOptions{input.add_special_tokens});
+}
+
+StatusOr<std::vector<TextPrompt>> encode_prompts(const ApiContext& context, const Json& prompt,
+                                                 bool add_special_tokens) {
+  std::vector<TextPrompt> prompts;
+  const bool many = prompt.is_array() && !prompt[0].is_number();
+  for (size_t i = 0; i < (many ? prompt.size() : 1); ++i) {
+    OMNIBUS_ASSIGN_OR_RETURN(TextPrompt one,
+                             encode_one(context, many ? prompt[i] : prompt, add_special_tokens));
+    if (!one.ids.empty()) one.first_bytes = token_text(context.tokenizer(), one.ids.front());
+    prompts.push_back(std::move(one));
+  }
+  return prompts;
+}
+
+}  // namespace omnibus

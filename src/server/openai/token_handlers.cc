@@ -1,0 +1,163 @@
+// POST /tokenize and /detokenize, as vLLM has them (api.md §8).
+#include <fmt/format.h>
+
+#include "field_checks.h"
+#include "field_rule.h"
+#include "handlers.h"
+#include "logprob_json.h"
+#include "messages.h"
+#include "prompt.h"
+
+namespace omnibus {
+namespace {
+
+struct TokenFields {
+  std::string model;
+  std::optional<std::string> prompt;
+  Json messages;
+  Json tokens;
+  std::optional<bool> add_special_tokens;
+  bool return_token_strs = false;
+  bool add_generation_prompt = true;
+  std::string chat_template;
+  Json chat_template_kwargs;
+};
+
+using F = TokenFields;
+
+std::span<const Field<F>> token_field_table() {
+  static const auto unsupported = [](std::string_view name, std::string_view neutral) {
+    return Field<F>{
+        {.name = name, .routes = kOnTokenize, .verdict = Verdict::kUnsupported, .neutral = neutral}, nullptr};
+  };
+  static const std::vector<Field<F>> table = {
+      {{.name = "model", .routes = kOnTokenize | kOnDetokenize, .type = FieldType::kString, .max = 256},
+       [](F& f, Json& v) { f.model = v.get<std::string>(); }},
+      {{.name = "prompt", .routes = kOnTokenize, .type = FieldType::kString},
+       [](F& f, Json& v) { f.prompt = v.get<std::string>(); }},
+      {{.name = "messages", .routes = kOnTokenize, .type = FieldType::kArray, .min = 1, .max = 16384},
+       [](F& f, Json& v) { f.messages = std::move(v); }},
+      {{.name = "tokens",
+        .routes = kOnDetokenize,
+        .type = FieldType::kArray,
+        .max = 1048576,
+        .check = check_token_ids},
+       [](F& f, Json& v) { f.tokens = std::move(v); }},
+      {{.name = "add_special_tokens", .routes = kOnTokenize, .type = FieldType::kBool},
+       [](F& f, Json& v) { f.add_special_tokens = v.get<bool>(); }},
+      {{.name = "return_token_strs", .routes = kOnTokenize, .type = FieldType::kBool},
+       [](F& f, Json& v) { f.return_token_strs = v.get<bool>(); }},
+      {{.name = "add_generation_prompt", .routes = kOnTokenize, .type = FieldType::kBool},
+       [](F& f, Json& v) { f.add_generation_prompt = v.get<bool>(); }},
+      {{.name = "chat_template", .routes = kOnTokenize, .type = FieldType::kString, .min = 1},
+       [](F& f, Json& v) { f.chat_template = v.get<std::string>(); }},
+      {{.name = "chat_template_kwargs",
+        .routes = kOnTokenize,
+        .type = FieldType::kObject,
+        .max = 64,
+        .check = check_template_kwargs},
+       [](F& f, Json& v) { f.chat_template_kwargs = std::move(v); }},
+      unsupported("tools", "[]"),
+      unsupported("continue_final_message", "false"),
+  };
+  return table;
+}
+
+struct ParsedTokens {
+  TokenFields fields;
+  std::vector<std::string> ignored;
+};
+
+StatusOr<ParsedTokens> parse_request(const ApiContext& context, unsigned route, const HttpRequest& request) {
+  OMNIBUS_ASSIGN_OR_RETURN(Json body, parse_json(request.body));
+  if (!body.is_object()) return absl::InvalidArgumentError("The body must be a JSON object");
+  ParsedTokens parsed;
+  OMNIBUS_RETURN_IF_ERROR(take_fields(body, token_field_table(),
+                                      FieldOptions{route, context.config.strict_fields}, parsed.fields,
+                                      parsed.ignored));
+  OMNIBUS_RETURN_IF_ERROR(context.check_model(parsed.fields.model));
+  return parsed;
+}
+
+HttpResponse answer(const Json& body, const std::vector<std::string>& ignored) {
+  HttpResponse response;
+  response.body = dump_json(body);
+  if (!ignored.empty()) {
+    response.headers.emplace_back("x-omnibus-ignored-fields", ignored_fields_header(ignored));
+  }
+  return response;
+}
+
+StatusOr<std::vector<TokenId>> encode(const ApiContext& context, ParsedTokens& parsed) {
+  TokenFields& f = parsed.fields;
+  if (f.prompt.has_value() != f.messages.is_null()) {
+    return invalid_field("prompt", "Exactly one of 'prompt' and 'messages' is needed",
+                         "missing_required_parameter");
+  }
+  if (f.prompt) {
+    if (f.prompt->empty()) return std::vector<TokenId>();
+    OMNIBUS_ASSIGN_OR_RETURN(auto prompts,
+                             encode_prompts(context, Json(*f.prompt), f.add_special_tokens.value_or(true)));
+    return std::move(prompts.front().ids);
+  }
+  OMNIBUS_RETURN_IF_ERROR(normalize_messages(f.messages, parsed.ignored));
+  ChatPromptInput input;
+  input.messages = std::move(f.messages);
+  input.kwargs = std::move(f.chat_template_kwargs);
+  input.chat_template = f.chat_template;
+  input.add_generation_prompt = f.add_generation_prompt;
+  input.add_special_tokens = f.add_special_tokens.value_or(false);
+  return encode_chat(context, std::move(input));
+}
+
+StatusOr<HttpResponse> tokenize(const ApiContext& context, const HttpRequest& request) {
+  OMNIBUS_ASSIGN_OR_RETURN(ParsedTokens parsed, parse_request(context, kOnTokenize, request));
+  OMNIBUS_ASSIGN_OR_RETURN(const std::vector<TokenId> ids, encode(context, parsed));
+  Json body;
+  body["count"] = ids.size();
+  body["max_model_len"] = context.max_model_len();
+  body["tokens"] = ids;
+  body["token_strs"] = nullptr;
+  if (parsed.fields.return_token_strs) {
+    Json& strings = body["token_strs"] = Json::array();
+    for (const TokenId id : ids) {
+      strings.push_back(logprob_token_text(id, std::string(context.tokenizer().token_bytes(id)), false));
+    }
+  }
+  return answer(body, parsed.ignored);
+}
+
+StatusOr<HttpResponse> detokenize(const ApiContext& context, const HttpRequest& request) {
+  OMNIBUS_ASSIGN_OR_RETURN(ParsedTokens parsed, parse_request(context, kOnDetokenize, request));
+  const TokenFields& fields = parsed.fields;
+  if (fields.tokens.is_null()) {
+    return invalid_field("tokens", "Missing required parameter: 'tokens'", "missing_required_parameter");
+  }
+  std::vector<TokenId> ids;
+  for (const Json& item : fields.tokens) {
+    const int64_t id = integer_of(item);
+    if (id >= context.tokenizer().vocab_size()) {
+      return invalid_field(
+          "tokens", fmt::format("Invalid 'tokens': token id {} is not in the vocabulary of {} tokens", id,
+                                context.tokenizer().vocab_size()));
+    }
+    ids.push_back(static_cast<TokenId>(id));
+  }
+  Json body;
+  body["prompt"] = context.tokenizer().decode(ids, /*skip_special_tokens=*/false);
+  return answer(body, parsed.ignored);
+}
+
+}  // namespace
+
+HttpResponse handle_tokenize(const ApiContext& context, const HttpRequest& request) {
+  auto response = tokenize(context, request);
+  return response.ok() ? *std::move(response) : render_openai_error(response.status(), request.path);
+}
+
+HttpResponse handle_detokenize(const ApiContext& context, const HttpRequest& request) {
+  auto response = detokenize(context, request);
+  return response.ok() ? *std::move(response) : render_openai_error(response.status(), request.path);
+}
+
+}  // namespace omnibus

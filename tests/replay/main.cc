@@ -1,0 +1,72 @@
+// omnibus-replay --script FILE [any option of `omnibus serve`]: the real server around a scripted worker.
+#include <array>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "fakes/replay_script.h"
+#include "fakes/replay_worker.h"
+#include "omnibus/base/common/log.h"
+#include "omnibus/base/config/commands.h"
+#include "omnibus/cli/serve.h"
+
+namespace omnibus {
+namespace {
+
+constexpr int32_t kBatchedTokens = 512;
+
+StatusOr<ServedModel> replay_model(const std::string& path, const ServeConfig& config) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return absl::NotFoundError(fmt::format("--script: cannot read '{}'", path));
+  std::ostringstream text;
+  text << in.rdbuf();
+  OMNIBUS_ASSIGN_OR_RETURN(fakes::ReplayScript script, fakes::parse_replay_script(text.str()));
+  ServedModel model;
+  model.name = "replay";
+  model.description = fmt::format("{} behaviours", script.behaviours.size());
+  model.engine.max_model_len = config.engine.max_model_len.value_or(script.max_model_len);
+  model.engine.max_num_seqs = config.engine.max_num_seqs;
+  model.engine.max_num_batched_tokens = config.engine.max_num_batched_tokens.value_or(kBatchedTokens);
+  model.engine.check_integrity = true;
+  model.tokenizer = script.tokenizer;
+  OMNIBUS_ASSIGN_OR_RETURN(model.chat_template, ChatTemplate::compile(script.chat_template));
+  model.worker = std::make_unique<fakes::ReplayWorker>(std::move(script));
+  return model;
+}
+
+int run(const std::vector<std::string>& args) {
+  ServeConfig config;
+  std::string script;
+  OptionSet options("omnibus-replay", "Serve scripted answers");
+  options.add("script", script, "FILE", "What the model says (JSON, a behaviour a line)");
+  declare_options(options, config);
+  const std::array<OptionSet*, 1> sets = {&options};
+  const auto parsed =
+      parse_options({"omnibus-replay", "omnibus-replay: a server with a scripted model", false}, sets, args,
+                    process_environment());
+  if (parsed.ok() && !parsed->help.empty()) {
+    fmt::print("{}", parsed->help);
+    return 0;
+  }
+  Status status = parsed.status();
+  if (status.ok()) status = finish_serve_config(config);
+  if (!status.ok()) {
+    fmt::print(stderr, "omnibus-replay: {}\n", status_message(status));
+    return 2;
+  }
+  init_log(config.log.level, config.log.format);
+  auto model = replay_model(script, config);
+  if (!model.ok()) {
+    fmt::print(stderr, "omnibus-replay: {}\n", status_message(model.status()));
+    return 1;
+  }
+  return serve_model(config, *std::move(model));
+}
+
+}  // namespace
+}  // namespace omnibus
+
+int main(int argc, char** argv) { return omnibus::run({argv + 1, argv + argc}); }
