@@ -64,7 +64,7 @@ bool has_type(FieldType type, const Json& value) {
 
 // A whole number that no int64 holds is out of range, not of the wrong type.
 bool is_huge_integer(const FieldRule& rule, const Json& value) {
-  if (rule.type != FieldType::kInteger || !value.is_number()) return false;
+  if (rule.type != FieldType::kInteger || !value.is_number() || is_integral(value)) return false;
   const double number = value.get<double>();
   return std::abs(number) > kExactInteger && number == std::floor(number);
 }

@@ -12,10 +12,10 @@
 namespace omnibus {
 namespace {
 
-// Errors about the prompt do not know what the client called it.
+// The engine knows a prompt, not what the client called it.
 Status name_param(const Status& error, const std::string& param) {
   ErrorDetail detail = error_detail(error);
-  if (detail.http != 400 || !detail.param.empty()) return error;
+  if (detail.http != 400 || (!detail.param.empty() && detail.param != "prompt")) return error;
   detail.param = param;
   return with_detail(error, detail);
 }

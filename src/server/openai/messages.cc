@@ -1,5 +1,7 @@
 #include "messages.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 namespace omnibus {
@@ -23,7 +25,7 @@ Status check_optional_string(const Json& message, const char* key, const std::st
 }
 
 // Parts that this version can show to a model are text; the others are known and refused by name.
-Status normalize_part(Json& part, const std::string& place, const std::string& role) {
+StatusOr<std::string> text_of_part(const Json& part, const std::string& place, const std::string& role) {
   if (!part.is_object()) return wrong(place, "must be an object, got " + quote_value(part), "invalid_type");
   const auto type = part.find("type");
   if (type == part.end()) return missing(place + ".type");
@@ -43,11 +45,7 @@ Status normalize_part(Json& part, const std::string& place, const std::string& r
   if (!text->is_string()) {
     return wrong(place + "." + key, "must be a string, got " + quote_value(*text), "invalid_type");
   }
-  Json plain;
-  plain["type"] = "text";
-  plain["text"] = *text;
-  part = std::move(plain);
-  return {};
+  return text->get<std::string>();
 }
 
 Status normalize_content(Json& message, const std::string& place, const std::string& role) {
@@ -63,10 +61,14 @@ Status normalize_content(Json& message, const std::string& place, const std::str
     return wrong(place + ".content", "must be a string or an array of parts, got " + quote_value(*content),
                  "invalid_type");
   }
+  // Joined without a separator; a template that iterates over parts is given one part.
+  std::string joined;
   for (size_t i = 0; i < content->size(); ++i) {
-    OMNIBUS_RETURN_IF_ERROR(normalize_part((*content)[i], fmt::format("{}.content[{}]", place, i), role));
+    OMNIBUS_ASSIGN_OR_RETURN(const std::string text,
+                             text_of_part((*content)[i], fmt::format("{}.content[{}]", place, i), role));
+    joined += text;
   }
-  if (content->empty()) *content = "";
+  *content = std::move(joined);
   return {};
 }
 

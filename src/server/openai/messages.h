@@ -9,8 +9,8 @@
 
 namespace omnibus {
 
-// In place: developer becomes system, null content "", refusal parts text parts. 400 names the place, e.g.
-// "messages[2].content[0].type". Unknown keys are left in and named in `ignored`.
+// In place: developer becomes system, null content "", text and refusal parts one string. 400 names the
+// place, e.g. "messages[2].content[0].type". Unknown keys are left in and named in `ignored`.
 Status normalize_messages(Json& messages, std::vector<std::string>& ignored);
 
 }  // namespace omnibus

@@ -1,0 +1,76 @@
+"""Fixtures of tests/e2e and tests/security."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from harness.script import HELLO  # noqa: E402
+from harness.server import Server, replay_command  # noqa: E402
+
+
+class Pool:
+    """Servers by script and flags: equal ones are shared, all end with the session, each must end well."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.servers = {}
+
+    def __call__(self, script, *flags):
+        key = (script, flags)
+        if key not in self.servers:
+            self.servers[key] = self.start(script, *flags)
+        return self.servers[key]
+
+    def start(self, script, *flags):
+        """A server of the caller's own; the caller stops it."""
+        path = self.folder / f"script{len(list(self.folder.iterdir()))}.jsonl"
+        path.write_text(script, encoding="utf-8")
+        return Server(replay_command(path, *flags))
+
+
+@pytest.fixture(scope="session")
+def pool(tmp_path_factory):
+    pool = Pool(tmp_path_factory.mktemp("scripts"))
+    yield pool
+    for (_, flags), server in pool.servers.items():
+        assert server.stop() == 0, f"{flags}\n{server.log()}"
+        server.close()
+
+
+@pytest.fixture
+def replay(pool):
+    """replay(script, *flags): a shared server that follows the script."""
+    return pool
+
+
+@pytest.fixture
+def own_replay(pool):
+    """own_replay(script, *flags): a server that only this test uses and may end."""
+    started = []
+
+    def start(script, *flags):
+        started.append(pool.start(script, *flags))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.stop()
+        server.close()
+
+
+@pytest.fixture
+def hello(pool):
+    """Answers "Hello world!" to hello, x without end to endless, ok to the rest."""
+    return pool(HELLO)
+
+
+@pytest.fixture(scope="session")
+def default_model():
+    path = os.environ.get("OMNIBUS_TEST_MODEL")
+    if not path:
+        pytest.skip("OMNIBUS_TEST_MODEL is not set (scripts/test.sh sets it)")
+    return path

@@ -1,0 +1,132 @@
+"""/v1/completions: prompts in all forms, echo, legacy logprobs (api.md §3)."""
+
+import pytest
+
+from harness.script import FIRST_PIECE, script, says
+from harness.sse import parse_events
+
+
+@pytest.fixture(scope="module")
+def server(pool):
+    return pool(script(says("Hel", "lo", " wor", "ld", "é", "!", when="hi"), says("ok")))
+
+
+def complete(server, **fields):
+    answer = server.post("/v1/completions", {"prompt": "hi", **fields})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_shape(server):
+    body = complete(server)
+    assert list(body) == ["id", "object", "created", "model", "system_fingerprint", "choices", "usage"]
+    assert body["choices"] == [
+        {"text": "Hello worldé!", "index": 0, "logprobs": None, "finish_reason": "stop", "stop_reason": None}
+    ] and body["usage"]["prompt_tokens"] == 2
+
+
+def test_default_is_16_tokens(replay):
+    server = replay(script(says("x", eos=False)))
+    for fields in ({}, {"max_tokens": None}):
+        choice = complete(server, **fields)["choices"][0]
+        assert choice["text"] == "x" * 16 and choice["finish_reason"] == "length"
+
+
+def test_prompt_forms(server):
+    assert complete(server, prompt=[104, 105])["choices"][0]["text"] == "Hello worldé!"
+    for prompt in (["hi", "yo"], [[104, 105], [121, 111]], ["hi", [121, 111]]):
+        assert [c["text"] for c in complete(server, prompt=prompt)["choices"]] == ["Hello worldé!", "ok"]
+
+
+@pytest.mark.parametrize("prompt", ["", [], [""], [[]], [1, "a"], ["a", 1], [-1], [[-1]], [999999], [[1.5]], [True], 7, {}])
+def test_bad_prompts(server, prompt):
+    answer = server.post("/v1/completions", {"prompt": prompt})
+    assert answer.status_code == 400, answer.text
+    assert answer.json()["error"]["param"].startswith("prompt")
+
+
+def test_missing_prompt(server):
+    error = server.post("/v1/completions", {}).json()["error"]
+    assert error["code"] == "missing_required_parameter" and error["param"] == "prompt"
+
+
+def test_list_is_independent(server):
+    alone = [complete(server, prompt=p, temperature=0)["choices"][0]["text"] for p in ("hi", "yo")]
+    together = complete(server, prompt=["hi", "yo"], temperature=0)
+    assert [c["text"] for c in together["choices"]] == alone
+    assert together["usage"]["prompt_tokens"] == 4
+
+
+def test_echo(server):
+    assert complete(server, echo=True)["choices"][0]["text"] == "hiHello worldé!"
+    assert complete(server, prompt=[104, 105], echo=True)["choices"][0]["text"] == "hiHello worldé!"
+
+
+def test_echo_without_tokens(server):
+    body = complete(server, echo=True, max_tokens=0)
+    assert body["choices"][0]["text"] == "hi" and body["choices"][0]["finish_reason"] == "length"
+    assert body["usage"] == {
+        "prompt_tokens": 2,
+        "completion_tokens": 0,
+        "total_tokens": 2,
+        "prompt_tokens_details": {"cached_tokens": 0},
+    }
+
+
+def test_B25b_tokens_join_to_the_echo(server):
+    prompt = "\n1. Carol has 20"
+    choice = complete(server, prompt=prompt, echo=True, logprobs=1)["choices"][0]
+    assert "".join(choice["logprobs"]["tokens"]) == choice["text"] == prompt + "ok"
+
+
+def test_B25d_echo_with_logprobs(server):
+    prompt = "The step of boiling water is: "
+    choice = complete(server, prompt=prompt, echo=True, logprobs=5, max_tokens=1)["choices"][0]
+    logprobs = choice["logprobs"]
+    assert len(logprobs["tokens"]) == len(prompt) + 1
+    assert logprobs["token_logprobs"][0] is None and logprobs["top_logprobs"][0] is None
+    assert all(isinstance(v, float) for v in logprobs["token_logprobs"][1:])
+    assert logprobs["text_offset"] == list(range(len(prompt) + 1))
+    assert all(5 <= len(t) <= 6 for t in logprobs["top_logprobs"][1:])
+    only = complete(server, prompt=prompt, echo=True, logprobs=5, max_tokens=0)["choices"][0]["logprobs"]
+    assert only["tokens"] == logprobs["tokens"][:-1]
+
+
+def test_text_offsets_count_characters(server):
+    logprobs = complete(server, logprobs=0)["choices"][0]["logprobs"]
+    assert logprobs["tokens"] == ["Hel", "lo", " wor", "ld", "é", "!"]
+    assert logprobs["text_offset"] == [0, 3, 5, 9, 11, 12]
+    assert [list(t) for t in logprobs["top_logprobs"]] == [[t] for t in logprobs["tokens"]]
+
+
+def test_tokens_as_token_ids(server):
+    tokens = complete(server, logprobs=0, return_tokens_as_token_ids=True)["choices"][0]["logprobs"]["tokens"]
+    assert tokens[0] == f"token_id:{FIRST_PIECE}"
+
+
+def test_stream_equals_whole(server):
+    fields = {"prompt": ["hi", "yo"], "n": 2, "echo": True, "logprobs": 2, "max_tokens": 5}
+    whole = complete(server, **fields)
+    raw = server.post("/v1/completions", {**fields, "stream": True, "stream_options": {"include_usage": True}})
+    events = parse_events(raw.content.decode())
+    assert events[-1]["usage"]["completion_tokens"] == whole["usage"]["completion_tokens"]
+    for choice in whole["choices"]:
+        mine = [c for e in events for c in e["choices"] if c["index"] == choice["index"]]
+        assert "".join(c["text"] for c in mine) == choice["text"]
+        assert [c["finish_reason"] for c in mine if c["finish_reason"]] == [choice["finish_reason"]]
+        for key in ("tokens", "token_logprobs", "top_logprobs", "text_offset"):
+            assert [x for c in mine if c["logprobs"] for x in c["logprobs"][key]] == choice["logprobs"][key]
+
+
+def test_best_of(server):
+    assert complete(server, best_of=1)["choices"][0]["text"] == "Hello worldé!"
+    assert complete(server, best_of=2, n=2)["choices"][1]["text"] == "Hello worldé!"
+    for fields in ({"best_of": 3}, {"best_of": 1, "n": 2}):
+        error = server.post("/v1/completions", {"prompt": "hi", **fields})
+        assert error.status_code == 400 and error.json()["error"]["param"] == "best_of"
+
+
+def test_suffix(server):
+    assert complete(server, suffix="")["choices"][0]["text"]
+    error = server.post("/v1/completions", {"prompt": "hi", "suffix": "x"})
+    assert error.status_code == 400 and error.json()["error"]["code"] == "unsupported_parameter"

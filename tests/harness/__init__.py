@@ -1,0 +1,1 @@
+"""What the HTTP tests share: servers, scripts, raw sockets, deadlines."""

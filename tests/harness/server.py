@@ -1,0 +1,100 @@
+"""Servers under test: started on a free loopback port, stopped with SIGTERM, log kept for failures."""
+
+import os
+import re
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+import requests
+
+from harness.wait import wait_until
+
+BUILD_DIR = Path(os.environ.get("OMNIBUS_BUILD_DIR", Path(__file__).resolve().parents[2] / "build"))
+
+
+def program(name):
+    path = BUILD_DIR / name
+    assert path.exists(), f"{path} is missing: build first (scripts/build.sh), or set OMNIBUS_BUILD_DIR"
+    return str(path)
+
+
+class Server:
+    """A running server. `url` has no slash at its end."""
+
+    def __init__(self, command, env=None):
+        self.folder = tempfile.TemporaryDirectory(prefix="omnibus-test-")
+        self.log_path = Path(self.folder.name) / "log"
+        self.out_path = Path(self.folder.name) / "out"
+        with open(self.log_path, "wb") as log, open(self.out_path, "wb") as out:
+            self.process = subprocess.Popen(
+                [*command, "--port", "0"], stdout=out, stderr=log, stdin=subprocess.DEVNULL, env=env
+            )
+        try:
+            self.url = wait_until(self._address, 60, f"start of {' '.join(command)}\n{self.log_path}")
+        except AssertionError as error:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"{error}\n{self.log()}") from None
+        self.port = int(self.url.rsplit(":", 1)[1])
+
+    def _address(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f"exit code {self.process.returncode} at start:\n{self.log()}")
+        found = re.search(r"^address\s+(http://\S+)$", self.out_path.read_text(), re.MULTILINE)
+        return found and found.group(1)
+
+    def log(self):
+        return self.log_path.read_text(errors="replace")[-4000:]
+
+    def terminate(self):
+        self.process.send_signal(signal.SIGTERM)
+
+    def stop(self, limit=15):
+        """Exit code after SIGTERM."""
+        if self.process.poll() is None:
+            self.terminate()
+        try:
+            code = self.process.wait(limit)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"still alive {limit} s after SIGTERM\n{self.log()}") from None
+        return code
+
+    def close(self):
+        self.folder.cleanup()
+
+    # Requests.
+
+    def post(self, path, body, **kwargs):
+        return requests.post(self.url + path, json=body, timeout=kwargs.pop("timeout", 30), **kwargs)
+
+    def chat(self, text="hi", **fields):
+        return self.post("/v1/chat/completions", {"messages": [{"role": "user", "content": text}], **fields})
+
+    def metric(self, name, **labels):
+        """Sum of the samples of `name` whose labels include `labels`."""
+        total = 0.0
+        for line in requests.get(self.url + "/metrics", timeout=10).text.splitlines():
+            found = re.fullmatch(rf"{re.escape(name)}(?:\{{(.*)\}})? (\S+)", line)
+            if found and all(f'{k}="{v}"' in (found.group(1) or "") for k, v in labels.items()):
+                total += float(found.group(2))
+        return total
+
+    def idle(self):
+        return (
+            self.metric("vllm:num_requests_running") == 0
+            and self.metric("vllm:num_requests_waiting") == 0
+            and self.metric("vllm:kv_cache_usage_perc") == 0
+        )
+
+    def assert_serves(self):
+        """A plain request gets its answer: whatever came before harmed nobody."""
+        answer = self.chat("hi", max_tokens=4)
+        assert answer.status_code == 200, answer.text
+
+
+def replay_command(script_path, *flags):
+    return [program("omnibus-replay"), "--script", str(script_path), *flags]
