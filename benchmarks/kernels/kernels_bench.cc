@@ -6,7 +6,9 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <numeric>
+#include <tuple>
 
 #include <benchmark/benchmark.h>
 
@@ -29,6 +31,24 @@ TestDevice& device() {
   return d;
 }
 
+// Activations of one benchmark; the function runs several times, its arena goes with it.
+struct Scratch {
+  std::unique_ptr<Allocator> arena = make_arena_allocator("scratch", 64 << 20).value();
+
+  Activations of(int32_t m, int32_t k, ActivationNeeds needs) {
+    return Activations::allocate(*arena, m, k, needs).value();
+  }
+  // Random rows in every form.
+  Activations random(int32_t m, int32_t k) {
+    Rng rng(2);
+    const auto x = random_floats(rng, static_cast<size_t>(m) * k);
+    const std::vector<float> ones(static_cast<size_t>(k), 1.0F);
+    Activations a = of(m, k, {true, true, true});
+    norm_quant(device().ctx, {x.data(), nullptr, ones.data(), 1e-5F, m, &a});
+    return a;
+  }
+};
+
 // Counters of one benchmark: rates and their share of a probe taken now.
 void report(benchmark::State& state, double bytes, double ops) {
   const bench::Probe p = bench::probe(*device().pool);
@@ -42,9 +62,11 @@ void report(benchmark::State& state, double bytes, double ops) {
 }
 
 // `copies` matrices [n, k] of one type: more than the caches hold, as in a model.
-std::vector<LinearWeight> matrices(uint32_t type, int32_t n, int32_t k, int64_t total_bytes) {
+const std::vector<LinearWeight>& matrices(uint32_t type, int32_t n, int32_t k, int64_t total_bytes) {
+  static std::map<std::tuple<uint32_t, int32_t, int32_t>, std::vector<LinearWeight>> made;
+  std::vector<LinearWeight>& all = made[{type, n, k}];
+  if (!all.empty()) return all;
   Rng rng(1);
-  std::vector<LinearWeight> all;
   const auto rows = random_rows(rng, type, n, k);
   for (int64_t bytes = 0; bytes < total_bytes; bytes += static_cast<int64_t>(all.back().packed.bytes)) {
     all.push_back(device().pack(type, rows, n, k));
@@ -54,9 +76,9 @@ std::vector<LinearWeight> matrices(uint32_t type, int32_t n, int32_t k, int64_t 
 
 void linear_rows(benchmark::State& state, uint32_t type, int32_t n, int32_t k) {
   const auto m = static_cast<int32_t>(state.range(0));
-  const auto weights = matrices(type, n, k, 40 << 20);
-  Rng rng(2);
-  const Activations x = device().activations(random_floats(rng, static_cast<size_t>(m) * k), m, k);
+  const auto& weights = matrices(type, n, k, 40 << 20);
+  Scratch scratch;
+  const Activations x = scratch.random(m, k);
   std::vector<float> out(static_cast<size_t>(m) * n);
   for (auto _ : state) {
     for (const LinearWeight& w : weights) linear(device().ctx, {&w, &x, out.data()});
@@ -85,7 +107,8 @@ void attention_decode(benchmark::State& state, int32_t kv_heads, int32_t group, 
   const AttentionMetadata metadata{&sequence, 1, n_query, 0};
   std::vector<float> scratch(
       static_cast<size_t>(attention_scratch_floats(device().ctx, n_query, heads, head_dim, context)));
-  Activations out = Activations::allocate(*device().arena, n_query, width, {.int8 = true}).value();
+  Scratch memory;
+  Activations out = memory.of(n_query, width, {.int8 = true});
   for (auto _ : state) {
     for (int32_t layer = 0; layer < kLayers; ++layer) {
       KVCacheView kv{cache.data() + layer * blocks * block_bytes / 2,
@@ -117,16 +140,15 @@ void gate_up(benchmark::State& state) {
   const auto m = static_cast<int32_t>(state.range(0));
   constexpr int32_t kWidth = 576;
   constexpr int32_t kHidden = 1536;
-  const auto weights = matrices(3, kHidden, kWidth, 40 << 20);
-  Rng rng(5);
-  const Activations x = device().activations(random_floats(rng, static_cast<size_t>(m) * kWidth), m, kWidth);
-  std::vector<float> scratch(static_cast<size_t>(2 * m * kHidden));
-  Activations out =
-      Activations::allocate(*device().arena, m, kHidden, {.int8 = true, .scaled_sum = true}).value();
+  const auto& weights = matrices(3, kHidden, kWidth, 40 << 20);
+  Scratch scratch;
+  const Activations x = scratch.random(m, kWidth);
+  std::vector<float> products(static_cast<size_t>(2 * m * kHidden));
+  Activations out = scratch.of(m, kHidden, {.int8 = true, .scaled_sum = true});
   for (auto _ : state) {
     for (size_t i = 0; i + 1 < weights.size(); i += 2) {
       gate_up_act(device().ctx,
-                  {&x, &weights[i], &weights[i + 1], GatedActivation::kSilu, scratch.data(), &out});
+                  {&x, &weights[i], &weights[i + 1], GatedActivation::kSilu, products.data(), &out});
     }
   }
   const auto count = static_cast<double>(weights.size() / 2 * 2);
