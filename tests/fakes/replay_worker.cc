@@ -35,6 +35,11 @@ std::vector<TokenCount> count_tokens(const std::vector<TokenId>& known, size_t p
   return out;
 }
 
+bool wants_counts(const SamplingParams& sampling) {
+  return sampling.repetition_penalty != 1 || sampling.presence_penalty != 0 ||
+         sampling.frequency_penalty != 0;
+}
+
 std::vector<uint32_t> mask_of(const std::vector<TokenId>& allowed, size_t vocab) {
   std::vector<uint32_t> mask;
   if (allowed.empty()) return mask;
@@ -165,7 +170,8 @@ StatusOr<TokenId> ReplayWorker::draw_next(Sequence& sequence, RowOutput& out) {
   fill_logits(sequence);
   const SamplingParams& sampling = sequence.request.sampling();
   const size_t prompt = sequence.request.prompt_token_ids.size();
-  const std::vector<TokenCount> counts = count_tokens(sequence.known, prompt);
+  std::vector<TokenCount> counts;
+  if (wants_counts(sampling)) counts = count_tokens(sequence.known, prompt);
   const std::vector<uint32_t> mask = mask_of(sampling.allowed_token_ids, logits_.size());
   const std::vector<int32_t> banned = banned_now(sequence.request, sequence.n_output());
   HeadRequest request = head_request_for(sampling);

@@ -30,6 +30,7 @@ constexpr auto kToken = asio::experimental::as_tuple(asio::use_awaitable);
 constexpr auto kAcceptPause = std::chrono::milliseconds(100);
 constexpr auto kStopPoll = std::chrono::milliseconds(5);
 constexpr int kBacklog = 4096;
+constexpr int kSendBuffer = 128 * 1024;
 
 class PlainIo final : public Io {
  public:
@@ -152,6 +153,8 @@ asio::awaitable<void> HttpServerImpl::accept_loop() {
 void HttpServerImpl::start_session(tcp::socket socket, const asio::any_io_executor& executor) {
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
+  // Left alone, the kernel takes megabytes for a reader that does not read.
+  socket.set_option(tcp::socket::send_buffer_size(kSendBuffer), ignored);
   std::shared_ptr<Session> session;
   {
     std::lock_guard lock(state_->mutex);

@@ -1,0 +1,82 @@
+"""The programs' command lines: help, version, wrong flags, wrong models."""
+
+import os
+import subprocess
+
+import pytest
+
+from harness.server import program
+
+
+def run(*arguments, name="omnibus", stdin=None, env=None, timeout=60):
+    return subprocess.run(
+        [program(name), *arguments], capture_output=True, text=True, timeout=timeout,
+        env={**os.environ, **(env or {})},
+        **({"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}),
+    )
+
+
+def test_version():
+    result = run("version")
+    assert result.returncode == 0 and result.stdout.startswith("omnibus 0.")
+    assert run("--version").stdout == result.stdout
+
+
+@pytest.mark.parametrize("command", [[], ["serve"], ["run"], ["pull"], ["list"], ["show"], ["version"]])
+def test_help(command):
+    result = run(*command, "--help")
+    assert result.returncode == 0 and result.stdout and not result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments,named",
+    [
+        (["serve", "--no-such-flag"], "no-such-flag"),
+        (["serve", "--port", "70000"], "port"),
+        (["serve", "--port", "x"], "port"),
+        (["serve", "--max-num-seqs", "0"], "max-num-seqs"),
+        (["serve", "--tensor-parallel-size", "2"], "tensor-parallel-size"),
+        (["serve", "--numerics", "f99"], "numerics"),
+        (["serve", "--host", "0.0.0.0"], "--api-key"),
+        (["show"], "MODEL"),
+        (["dance"], "dance"),
+    ],
+)
+def test_wrong_command_lines_are_named(arguments, named):
+    result = run(*arguments)
+    assert result.returncode == 2 and named in result.stderr and "\n" == result.stderr[-1]
+
+
+@pytest.mark.parametrize("command", ["serve", "run", "show"])
+def test_unknown_model(command, tmp_path):
+    result = run(command, "no-such-model", env={"OMNIBUS_HOME": str(tmp_path)})
+    assert result.returncode == 1 and "no-such-model" in result.stderr
+
+
+@pytest.mark.parametrize("content", [b"", b"GGUF", b"GGUF\x03\0\0\0" + b"\xff" * 16, b"not a model at all" * 100])
+def test_hostile_model_file(content, tmp_path):
+    path = tmp_path / "bad.gguf"
+    path.write_bytes(content)
+    for command in ("serve", "show"):
+        result = run(command, str(path), timeout=10)
+        assert result.returncode == 1 and "bad.gguf" in result.stderr
+
+
+def test_list_of_an_empty_store(tmp_path):
+    result = run("list", env={"OMNIBUS_HOME": str(tmp_path)})
+    assert result.returncode == 0 and "omnibus pull" in result.stdout
+
+
+def test_replay_names_what_is_wrong_with_a_script(tmp_path):
+    path = tmp_path / "script"
+    for text, named in (("[1]", "line 1"), ('{"pieces":["a"]}\n{"when":"x"}', "line 2"), ('{"tokens":[99999]}', "99999")):
+        path.write_text(text)
+        result = run("--script", str(path), "--port", "0", name="omnibus-replay")
+        assert result.returncode == 1 and named in result.stderr
+
+
+def test_port_in_use(hello, tmp_path):
+    path = tmp_path / "script"
+    path.write_text('{"pieces":["a"]}')
+    result = run("--script", str(path), "--port", str(hello.port), name="omnibus-replay")
+    assert result.returncode == 1 and str(hello.port) in result.stderr
