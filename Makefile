@@ -5,7 +5,7 @@ serve:
 	sh scripts/serve.sh $(ARGS)
 build:
 	sh scripts/install_deps.sh build
-	sh scripts/build.sh release omnibus
+	sh scripts/build.sh release omnibus_program
 test:
 	@sh scripts/test.sh
 lint:

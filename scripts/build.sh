@@ -8,7 +8,8 @@ preset=${1:-release}
 [ $# -eq 0 ] || shift
 out=out/$preset
 
-[ -f "$out/build.ninja" ] || cmake --preset "$preset" >&2
+# Everything: look again for the tools that tests use; they may have come since the last time.
+if [ $# -eq 0 ] || [ ! -f "$out/build.ninja" ]; then cmake --preset "$preset" >&2; fi
 # A compile may take 1 GB: no more jobs at once than memory allows.
 jobs=$(nproc)
 by_memory=$(awk '/^MemAvailable:/ {n = int($2 / 1048576); print (n > 1 ? n : 1)}' /proc/meminfo)
@@ -17,6 +18,6 @@ cmake --build "$out" -j "$jobs" ${1:+--target "$@"} >&2
 
 mkdir -p build
 for name in omnibus omnibus-replay omnibus-eval; do
-  program=$(find "$out/src" "$out/tests" -type f -name "$name" -perm -u+x 2>/dev/null | head -n 1)
+  program=$(find "$out/$name" "$out/src" "$out/tests" -type f -name "$name" -perm -u+x 2>/dev/null | head -n 1)
   [ -z "$program" ] || ln -sfn "../$program" "build/$name"
 done

@@ -10,7 +10,11 @@ fi
 "$root/build/omnibus" pull >&2
 home=${OMNIBUS_HOME:-$HOME/.cache/omnibus}
 digest=$(sed -n 's/^ *"digest": "sha256:\([0-9a-f]*\)".*/\1/p' "$home/manifests/smollm2/135m.json")
-# A link that carries the file's own name: what is served by path is named after it.
+# Under the file's own name, since what is served by path is named after it. Not a symbolic link: the loader follows none
+# that leads out of its folder.
+file=$root/out/models/SmolLM2-135M-Instruct.Q4_1.gguf
+blob=$home/blobs/sha256-$digest
 mkdir -p "$root/out/models"
-ln -sfn "$home/blobs/sha256-$digest" "$root/out/models/SmolLM2-135M-Instruct.Q4_1.gguf"
-echo "$root/out/models/SmolLM2-135M-Instruct.Q4_1.gguf"
+rm -f "$file"
+ln "$blob" "$file" 2>/dev/null || cp "$blob" "$file"
+echo "$file"

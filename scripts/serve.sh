@@ -5,7 +5,7 @@
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 sh "$root/scripts/install_deps.sh" build
-sh "$root/scripts/build.sh" release omnibus
+sh "$root/scripts/build.sh" release omnibus_program
 # Only the default model can be fetched; a MODEL that the caller names is the caller's.
 case "${1-}" in
   '' | -*) [ -n "${OMNIBUS_MODEL-}" ] || "$root/build/omnibus" pull >&2 ;;

@@ -36,9 +36,8 @@ struct CpuTable {
   // sum of exp(x[i] - max) in double: 16 lanes, lanes by index, added pairwise.
   double (*sum_exp)(const float* x, int64_t n, float max);
   // Ids with x[i] > threshold (i ascending) appended to ids[0, capacity); returns how many there are in
-  // [begin, n) until capacity is reached, and where it stopped.
-  int64_t (*above)(const float* x, int64_t begin, int64_t n, float threshold, int32_t* ids, int64_t capacity,
-                   int64_t* stopped);
+  // [*at, n) until capacity is reached, and leaves in *at where it stopped.
+  int64_t (*above)(const float* x, int64_t* at, int64_t n, float threshold, int32_t* ids, int64_t capacity);
 };
 
 enum class Isa : uint8_t { kGeneric, kAvx2, kAvx512 };

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int32_t kLanes = 8;
 constexpr int32_t kTileRows = 4;
+constexpr int kRowsInFlight = 1;  // 16 registers; only the additions form a chain
 template <Form kForm>
 constexpr bool kSignedBytes = kForm == Form::kS8;
 
@@ -55,6 +56,7 @@ inline Dot dot(Dot d, Weight w, const int8_t* a) {
                                             : _mm256_maddubs_epi16(w, x);
   return _mm256_add_epi32(d, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }
+inline Dot dot_add(Dot a, Dot b) { return _mm256_add_epi32(a, b); }
 inline Dot dot_zero() { return _mm256_setzero_si256(); }
 inline Dot dot_set1(int32_t x) { return _mm256_set1_epi32(x); }
 

@@ -6,6 +6,7 @@ namespace {
 
 constexpr int32_t kLanes = 16;
 constexpr int32_t kTileRows = 4;
+constexpr int kRowsInFlight = 1;
 template <Form>
 constexpr bool kSignedBytes = false;  // weights stay unsigned, the zero point sits in the correction
 
@@ -42,6 +43,7 @@ inline Dot dot(const Dot& d, const Weight& w, const int8_t* a) {
   }
   return r;
 }
+inline Dot dot_add(const Dot& a, const Dot& b) { return add_i(a, b); }
 inline Dot dot_zero() { return set1_i(0); }
 inline Dot dot_set1(int32_t x) { return set1_i(x); }
 

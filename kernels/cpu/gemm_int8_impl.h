@@ -2,7 +2,8 @@
 // ascending order: acc = fma(float(dot), scale * activation scale, acc), then the minimum's term; units in
 // the fixed tree. One template for 1 ... 16 rows: the order never depends on the tile. Include after a
 // dot_*.h, which gives:
-//   kLanes, kTileRows, Weight, Dot, Sum and load_weights, dot, and a few float operations on Sum.
+//   kLanes, kTileRows, kRowsInFlight, Weight, Dot, Sum and load_weights, dot, and a few float operations on
+//   Sum.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +34,31 @@ struct Int8Rows {
   const int32_t* correction;  // -zero point * sum; other forms
 };
 
+// Integer dot products of one group for rows [first, first + kStep). One or two rows get two chains each
+// (integer sums are exact in any order).
+template <Form kForm, int kStep>
+inline void dot_rows(const Int8Rows& x, int first, const Weight* w, Dot* d) {
+  constexpr bool kCorrect = !has_min(kForm) && !kSignedBytes<kForm>;
+  constexpr int kChains = kStep < kRowsInFlight && kStep <= 2 ? 2 : 1;
+  Dot chain[kStep][kChains];
+  for (int j = 0; j < kStep; ++j) {
+    chain[j][0] = kCorrect ? dot_set1(x.correction[first + j]) : dot_zero();
+    if constexpr (kChains == 2) chain[j][1] = dot_zero();
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) {
+#pragma GCC unroll 4
+    for (int j = 0; j < kStep; ++j) {
+      Dot& c = chain[j][i % kChains];
+      c = dot<kForm>(c, w[i], x.q + (first + j) * kGroup + 4 * i);
+    }
+  }
+  for (int j = 0; j < kStep; ++j) {
+    d[j] = chain[j][0];
+    if constexpr (kChains == 2) d[j] = dot_add(d[j], chain[j][1]);
+  }
+}
+
 // kRows rows x kLanes columns. `part` selects the lanes of the panel. Results land in out[kRows][kLanes].
 template <Form kForm, int kRows>
 inline void int8_tile(const GemmParams& p, const uint8_t* record, int32_t part, Int8Rows x, Sum* out) {
@@ -49,12 +75,14 @@ inline void int8_tile(const GemmParams& p, const uint8_t* record, int32_t part, 
       const Sum scale = sum_load_half(record + scale_offset(kForm) + part * kLanes * 2);
       Sum min = sum_zero();
       if constexpr (kMin) min = sum_load_half(record + scale_offset(kForm) + 32 + part * kLanes * 2);
+      // Rows in fours: their chains of dots hide each other's latency. One flat loop, or g++ keeps acc in
+      // memory.
+      constexpr int kStep = kRows < kRowsInFlight ? kRows : kRowsInFlight;
+      Dot d[kStep];
 #pragma GCC unroll 16
       for (int m = 0; m < kRows; ++m) {
-        Dot d = kMin || kSignedBytes<kForm> ? dot_zero() : dot_set1(x.correction[m]);
-#pragma GCC unroll 8
-        for (int i = 0; i < 8; ++i) d = dot<kForm>(d, w[i], x.q + m * kGroup + 4 * i);
-        acc[m] = sum_fma(sum_of(d), sum_mul(scale, sum_set1(x.scale[m])), acc[m]);
+        if (m % kStep == 0) dot_rows<kForm, kStep>(x, m, w, d);
+        acc[m] = sum_fma(sum_of(d[m % kStep]), sum_mul(scale, sum_set1(x.scale[m])), acc[m]);
         if constexpr (kMin) acc[m] = sum_fma(min, sum_set1(x.scaled_sum[m]), acc[m]);
       }
       record += record_size(kForm);

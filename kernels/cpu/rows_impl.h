@@ -214,10 +214,9 @@ double sum_exp(const float* x, int64_t n, float max_value) {
   return lanes[0];
 }
 
-int64_t above(const float* x, int64_t begin, int64_t n, float threshold, int32_t* ids, int64_t capacity,
-              int64_t* stopped) {
+int64_t above(const float* x, int64_t* at, int64_t n, float threshold, int32_t* ids, int64_t capacity) {
   int64_t count = 0;
-  int64_t i = begin;
+  int64_t i = *at;
   const F bound = set1(threshold);
   for (; i + 16 <= n && count + 16 <= capacity; i += 16) {
     for (uint32_t mask = lanes_above(load(x + i), bound); mask != 0; mask &= mask - 1) {
@@ -227,7 +226,7 @@ int64_t above(const float* x, int64_t begin, int64_t n, float threshold, int32_t
   for (; i < n && i + 16 > n && count < capacity; ++i) {
     if (x[i] > threshold) ids[count++] = static_cast<int32_t>(i);
   }
-  *stopped = i;
+  *at = i;
   return count;
 }
 

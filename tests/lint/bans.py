@@ -23,7 +23,7 @@ BANS = {
         "shared",
         "CMake picks files; shared code knows no backend",
     ),
-    "system": (r"(?<![\w.>])(?:std::)?(?:system|popen)\s*\(", "product", "no shell is started"),
+    "system": (r"std::system\s*\(|(?<![\w.>])popen\s*\(", "product", "no shell is started"),
 }
 _COMMENT_BANS = {
     "todo": (r"\b(?:TODO|FIXME|XXX|HACK)\b", "unfinished work is an issue, not a comment"),

@@ -35,6 +35,15 @@ class SumResults(unittest.TestCase):
         self.assertEqual(self.sum("1", CTEST, PYTEST), ("3 passed, 2 failed, 1 skipped", 1))
         self.assertEqual(self.sum("0", GREEN, GREEN), ("2 passed, 0 failed", 0))
 
+    def test_suite_whose_set_up_failed_is_not_skipped(self):
+        case = '<testcase name="a" classname="a" status="notrun"><skipped message="x"/><system-out>{}</system-out></testcase>'
+        self.assertEqual(self.sum("0", GREEN, f"<testsuite>{case.format('[  SKIPPED ] A.b')}</testsuite>")[0],
+                         "1 passed, 0 failed, 1 skipped")
+        for output in ("a_test.cc:1: Failure\nValue of: x\n[  SKIPPED ] A.b",
+                       "[  SKIPPED ] A.b\n[  FAILED  ] A: SetUpTestSuite or TearDownTestSuite\n"):
+            self.assertEqual(self.sum("0", GREEN, f"<testsuite>{case.format(output)}</testsuite>")[0],
+                             "1 passed, 1 failed")
+
     def test_nothing_that_went_wrong_is_lost(self):
         self.assertEqual(self.sum("0", GREEN, None), ("1 passed, 1 failed", 1))
         self.assertEqual(self.sum("0", GREEN, "<testsuite"), ("1 passed, 1 failed", 1))

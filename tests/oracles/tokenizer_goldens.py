@@ -2,7 +2,7 @@
 
   tokenizer_goldens.py --out DIR                      small vocabularies, trained here: what is committed
   tokenizer_goldens.py --out DIR --gguf FILE...       the vocabularies of GGUF files, written out whole
-  tokenizer_goldens.py --out DIR --ids-only --gguf FILE...   without the vocabulary (a test reads the GGUF)
+  tokenizer_goldens.py --out DIR --ids-only --gguf FILE...   without the vocabulary, into DIR/model_files
   tokenizer_goldens.py --out DIR --inp-out --gguf FILE...    strings and ids from llama.cpp's FILE.inp, FILE.out
 
 Versions are pinned in requirements.txt. Formats: strings.txt holds one escaped string a line. NAME.golden
@@ -190,7 +190,11 @@ def golden_from_gguf(args, path, strings, header):
     else:
         trusted, untrusted = Oracle(spec, True), Oracle(spec, False)
         pairs = [(trusted.ids(s), untrusted.ids(s)) for s in strings]
-    write_golden(os.path.join(args.out, name + ".golden"), spec, pairs, strings_name, header, not args.ids_only)
+    folder = args.out
+    if args.ids_only:
+        folder, strings_name = os.path.join(args.out, "model_files"), "../" + strings_name
+        os.makedirs(folder, exist_ok=True)
+    write_golden(os.path.join(folder, name + ".golden"), spec, pairs, strings_name, header, not args.ids_only)
 
 
 def main():

@@ -161,8 +161,10 @@ StatusOr<CommandLine> read_command_line(const ProgramInfo& program, std::span<Op
     out.help = app.help();
     return out;
   } catch (const CLI::ParseError& e) {
-    return absl::InvalidArgumentError(
-        fmt::format("{} ({} --help lists what there is)", e.what(), program.name));
+    const auto in = std::find_if(slots.begin(), slots.end(), [&](const Slots& s) { return s.app->parsed(); });
+    const bool named = program.subcommands && in != slots.end();
+    return absl::InvalidArgumentError(fmt::format("{} ({}{} --help lists what there is)", e.what(),
+                                                  program.name, named ? " " + in->set->command() : ""));
   }
   for (auto& slot : slots) {
     if (program.subcommands && !slot.app->parsed()) continue;

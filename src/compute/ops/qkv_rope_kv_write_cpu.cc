@@ -18,6 +18,16 @@ void rotate(const kernels::CpuTable& table, const QkvParams& p, int32_t row, flo
   }
 }
 
+// True when a later row of the batch writes into the same block; rows of a sequence ascend, so the next
+// written row tells. Rows that are not written leave their slots alone.
+bool block_goes_on(const QkvParams& p, int32_t row) {
+  constexpr int64_t kBlock = kernels::kKvBlock;
+  for (int32_t next = row + 1; next < p.x->m; ++next) {
+    if (p.slots[next] >= 0) return p.slots[next] / kBlock == p.slots[row] / kBlock;
+  }
+  return false;
+}
+
 // K and V of one row into the cache. The slots behind the last row of a block are zeroed, so that a block
 // that is used again never shows an old NaN behind a mask (0 * NaN is NaN).
 void write_cache(const kernels::CpuTable& table, const QkvParams& p, int32_t row, const float* k,
@@ -25,11 +35,9 @@ void write_cache(const kernels::CpuTable& table, const QkvParams& p, int32_t row
   constexpr int64_t kBlock = kernels::kKvBlock;
   const int64_t slot = p.slots[row];
   if (slot < 0) return;
-  const bool next_follows =
-      row + 1 < p.x->m && p.slots[row + 1] == slot + 1 && slot / kBlock == (slot + 1) / kBlock;
   table.kv_write({k, v, static_cast<uint8_t*>(p.kv.data) + slot / kBlock * p.kv.block_bytes,
                   static_cast<int32_t>(slot % kBlock), p.kv.kv_heads, p.kv.head_dim,
-                  p.kv.dtype == DType::kF32, !next_follows});
+                  p.kv.dtype == DType::kF32, !block_goes_on(p, row)});
 }
 
 void finish_row(const kernels::CpuTable& table, const QkvParams& p, int32_t row) {

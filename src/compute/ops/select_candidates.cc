@@ -65,33 +65,36 @@ bool better(const Candidate& a, const Candidate& b) {
   return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
 }
 
-// The k best in descending order, without a sort of the row: a heap of k whose worst member is the threshold.
-// Ids come in ascending order, so a later equal logit never displaces an earlier one.
+// Keeps the `wanted` best, in any order; returns the worst of them.
+float prune(std::vector<Candidate>& best, size_t wanted) {
+  const auto worst = best.begin() + static_cast<ptrdiff_t>(wanted) - 1;
+  std::nth_element(best.begin(), worst, best.end(), better);
+  best.resize(wanted);
+  return best.back().logit;
+}
+
+// The k best in descending order, without a sort of the row: candidates above a threshold gather, and
+// whenever there are twice as many as wanted the better half stays and its worst member is the new threshold.
+// Ids come in ascending order, so a later logit equal to the threshold never displaces an earlier one.
 void top_k(const kernels::CpuTable& table, std::span<const float> logits, int32_t k,
            std::vector<Candidate>& best) {
   best.clear();
   const auto wanted = static_cast<size_t>(std::max(k, 0));
+  if (wanted == 0) return;
   const auto n = static_cast<int64_t>(logits.size());
   std::array<int32_t, 64> ids;
   float threshold = kMasked;
-  for (int64_t at = 0; at < n && wanted > 0;) {
+  for (int64_t at = 0; at < n;) {
     const int64_t found =
-        table.above(logits.data(), at, n, threshold, ids.data(), static_cast<int64_t>(ids.size()), &at);
+        table.above(logits.data(), &at, n, threshold, ids.data(), static_cast<int64_t>(ids.size()));
     for (int64_t i = 0; i < found; ++i) {
       const int32_t id = ids[static_cast<size_t>(i)];
-      const Candidate candidate{logits[static_cast<size_t>(id)], id};
-      if (best.size() == wanted) {
-        if (!better(candidate, best.front())) continue;
-        std::pop_heap(best.begin(), best.end(), better);
-        best.back() = candidate;
-      } else {
-        best.push_back(candidate);
-      }
-      std::push_heap(best.begin(), best.end(), better);
+      best.push_back({logits[static_cast<size_t>(id)], id});
     }
-    if (best.size() == wanted) threshold = best.front().logit;
+    if (best.size() >= 2 * wanted + ids.size()) threshold = prune(best, wanted);
   }
-  std::sort_heap(best.begin(), best.end(), better);
+  if (best.size() > wanted) prune(best, wanted);
+  std::sort(best.begin(), best.end(), better);
 }
 
 }  // namespace

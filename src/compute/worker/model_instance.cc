@@ -8,6 +8,7 @@
 #include "omnibus/base/common/log.h"
 #include "omnibus/compute/models/model_registry.h"
 #include "omnibus/compute/ops/device_ops.h"
+#include "omnibus/store/model_files/load_guard.h"
 
 namespace omnibus {
 namespace {
@@ -93,6 +94,7 @@ Status ModelInstance::load(const WeightLoader::Progress& progress) {
   OMNIBUS_ASSIGN_OR_RETURN(scratch_, make_allocator("scratch", bytes_.scratch));
   const SteadyClock clock;
   const MonotonicNs start = clock.now_ns();
+  const LoadGuard guard(spec_.file);
   StateDict state(spec_.file);
   WeightLoader loader(state, ops_, *weights_, progress);
   OMNIBUS_RETURN_IF_ERROR(model_->load(loader, *scratch_));

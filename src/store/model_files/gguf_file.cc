@@ -8,6 +8,7 @@
 
 #include "omnibus/base/common/check.h"
 #include "omnibus/store/model_files/gguf.h"
+#include "omnibus/store/model_files/load_guard.h"
 
 #include "file_mapping.h"
 #include "gguf_parser.h"
@@ -75,6 +76,7 @@ class GgufFileImpl final : public GgufFile {
     return bytes_.subspan(contents_.data_begin + tensor.offset, tensor.bytes);
   }
   uint64_t file_bytes() const override { return bytes_.size(); }
+  std::span<const uint8_t> mapping() const override { return bytes_; }
   uint32_t version() const override { return contents_.version; }
   const std::string& label() const override { return label_; }
   void release_pages(const GgufTensorInfo& tensor) const override {
@@ -121,6 +123,7 @@ StatusOr<const GgufValue*> find_value(const GgufFile& file, std::string_view key
 StatusOr<std::shared_ptr<const GgufFile>> GgufFile::open(const std::string& path) {
   OMNIBUS_ASSIGN_OR_RETURN(std::unique_ptr<FileMapping> mapping, FileMapping::open(path));
   auto file = std::make_shared<GgufFileImpl>(path, std::move(mapping), nullptr);
+  const LoadGuard guard(file);
   OMNIBUS_RETURN_IF_ERROR(file->parse());
   return std::shared_ptr<const GgufFile>(std::move(file));
 }

@@ -37,9 +37,7 @@ Value first(Interpreter& in, const Value& input, const CallArgs& args) {
 Value last(Interpreter& in, const Value& input, const CallArgs& args) {
   BoundArgs("last", args, {});
   if (as_iterator(input) != nullptr) fail(std::string("'") + type_name(input) + "' object is not reversible");
-  // Undefined has a length but no items by number.
   if (input.is_list() && !input.list()->items.empty()) return input.list()->items.back();
-  if (input.is_undefined()) fail_undefined(input);
   const std::vector<Value> items = in.to_items(input);
   return items.empty() ? empty_hint("No last item, sequence was empty.") : items.back();
 }
@@ -131,7 +129,6 @@ Value reverse(Interpreter& in, const Value& input, const CallArgs& args) {
     return slice_value(input, backwards, in.heap());
   }
   if (input.is_none() || input.is_number()) fail("argument must be iterable");
-  if (input.is_undefined()) fail_undefined(input);
   std::vector<Value> reversed = in.to_items(input);
   std::reverse(reversed.begin(), reversed.end());
   if (as_iterator(input) != nullptr) return in.heap().list(std::move(reversed));

@@ -28,9 +28,10 @@ class PercentFormatter {
       plain = at_;
     }
     out_.append(format_, plain, source_.size());
-    const bool mapping = arguments_.is_dict();
-    if (tuple_ != nullptr ? next_ < tuple_->items.size()
-                          : (next_ == 0 && !mapping && !arguments_.is_list() && !arguments_.is_undefined()))
+    // Python takes whatever has items by key for a mapping, which need not be used up.
+    const bool mapping = arguments_.is_dict() || arguments_.is_list() || arguments_.is_undefined() ||
+                         as_range(arguments_) != nullptr;
+    if (tuple_ != nullptr ? next_ < tuple_->items.size() : next_ == 0 && !mapping)
       fail("not all arguments converted during string formatting");
     return out_.build(format_.markup());
   }

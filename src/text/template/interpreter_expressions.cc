@@ -171,7 +171,7 @@ Value Interpreter::eval_slice(const Value& object, const SliceNode& node) {
   part(node.step, &bounds.step);
   line_ = node.line;
   if (object.is_undefined()) fail_undefined(object);
-  if (!usable) return Undefined{Undefined::Kind::kHint, "slice indices must be integers or None", nullptr};
+  if (!usable) fail("slice indices must be integers or None");
   return slice_value(object, bounds, heap_);
 }
 

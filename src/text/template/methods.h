@@ -26,7 +26,7 @@ Method find_dict_method(std::string_view name);
 struct SliceBounds {
   std::optional<Integer> start, stop, step;
 };
-// value[start:stop:step]; undefined for what Python cannot slice.
+// value[start:stop:step]; a type error for what Python cannot slice.
 Value slice_value(const Value& value, const SliceBounds& bounds, Heap& heap);
 
 // The code points of a text, each a text.

@@ -193,7 +193,9 @@ const Node* Parser::parse_for() {
   auto* node = make<ForNode>(take().line);
   TupleRules target;
   target.end_name = "in";
+  ++loop_depth_;  // the target belongs to the loop: it cannot be named "loop"
   node->target = parse_target(target);
+  --loop_depth_;
   expect_keyword("in");
   TupleRules rules;
   rules.conditional = false;
@@ -218,7 +220,13 @@ const Node* Parser::parse_target(const TupleRules& given) {
 }
 
 void Parser::check_target(const Node* target) const {
-  if (target->kind == NodeKind::kName || target->kind == NodeKind::kNamespaceTarget) return;
+  if (target->kind == NodeKind::kName) {
+    const Symbol name = static_cast<const NameNode*>(target)->symbol;
+    if (loop_depth_ > 0 && program_->symbols_[name]->view() == "loop")
+      fail_syntax(target->line, "Can't assign to special loop variable in for-loop");
+    return;
+  }
+  if (target->kind == NodeKind::kNamespaceTarget) return;
   if (target->kind != NodeKind::kSequence) fail_syntax(target->line, "can't assign to this expression");
   const auto& items = static_cast<const SequenceNode*>(target)->items;
   for (const Node* item : items) check_target(item);

@@ -7,7 +7,7 @@ namespace omnibus::jinja {
 namespace {
 
 struct Steps {
-  Integer start = 0, step = 1;
+  Integer start = 0, stop = 0, step = 1;
   size_t count = 0;
 };
 
@@ -31,8 +31,8 @@ Steps resolve(const SliceBounds& bounds, size_t length) {
   if (out.step < -(size + 1)) out.step = -(size + 1);
   const bool back = out.step < 0;
   out.start = bounds.start ? clamp(*bounds.start, size, back) : (back ? size - 1 : 0);
-  const Integer stop = bounds.stop ? clamp(*bounds.stop, size, back) : (back ? -1 : size);
-  const Integer span = back ? out.start - stop : stop - out.start;
+  out.stop = bounds.stop ? clamp(*bounds.stop, size, back) : (back ? -1 : size);
+  const Integer span = back ? out.start - out.stop : out.stop - out.start;
   const Integer stride = back ? -out.step : out.step;
   out.count = span <= 0 ? 0 : static_cast<size_t>((span + stride - 1) / stride);
   return out;
@@ -80,9 +80,10 @@ Value slice_value(const Value& value, const SliceBounds& bounds, Heap& heap) {
     const Steps steps = resolve(bounds, range->length);
     const Integer start = range->start + steps.start * range->step;
     const Integer step = range->step * steps.step;
-    return heap.make<RangeObject>(start, start + step * static_cast<Integer>(steps.count), step);
+    return heap.make<RangeObject>(start, range->start + steps.stop * range->step, step);
   }
-  return Undefined{Undefined::Kind::kHint, "the value cannot be sliced", nullptr};
+  if (value.is_dict()) fail("unhashable type: 'slice'");
+  fail(std::string("'") + type_name(value) + "' object is not subscriptable");
 }
 
 }  // namespace omnibus::jinja

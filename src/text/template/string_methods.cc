@@ -209,9 +209,14 @@ Value zfill(Interpreter& in, const Value& self, const CallArgs& args) {
 template <bool kLast>
 Value partition(Interpreter& in, const Value& self, const CallArgs& args) {
   const BoundArgs bound("partition", args, {"sep"}, 1);
-  const TextPtr separator = bound.text(0);
+  TextPtr separator = bound.text(0);
   if (separator->empty()) fail("empty separator");
   Budget& budget = in.budget();
+  if (str(self).markup()) {
+    TextBuilder marked(&budget);
+    marked.append(*separator);
+    separator = marked.build(true);
+  }
   budget.bulk(str(self).size());
   const size_t at =
       kLast ? rfind_text(self.view(), separator->view()) : find_text(self.view(), separator->view());
@@ -234,6 +239,11 @@ Value remove_affix(Interpreter& in, const Value& self, const CallArgs& args) {
   if (!kPrefix && self.view().ends_with(affix_view))
     return slice_text(str(self), 0, size - affix_view.size(), &in.budget());
   return self;
+}
+
+// Python has these; a chat template has no use for them.
+Value unsupported(Interpreter&, const Value&, const CallArgs&) {
+  fail("this str method is not supported in chat templates");
 }
 
 constexpr Method kMethods[] = {
@@ -278,6 +288,12 @@ constexpr Method kMethods[] = {
     {partition<true>, "rpartition"},
     {remove_affix<true>, "removeprefix"},
     {remove_affix<false>, "removesuffix"},
+    {unsupported, "encode"},
+    {unsupported, "expandtabs"},
+    {unsupported, "isidentifier"},
+    {unsupported, "isprintable"},
+    {unsupported, "maketrans"},
+    {unsupported, "translate"},
 };
 
 }  // namespace

@@ -24,9 +24,8 @@ std::vector<Value> split_spaces(const Text& text, Integer limit, Budget& budget)
     if (at >= view.size()) return parts;
     budget.step();
     if (limit == 0) {
-      // The rest stays whole; only its white space at the end goes.
-      parts.emplace_back(
-          strip_text(*slice_text(text, at, view.size(), &budget), nullptr, false, true, budget));
+      // The rest stays whole, with its white space at the end.
+      parts.emplace_back(slice_text(text, at, view.size(), &budget));
       return parts;
     }
     const size_t begin = at;
@@ -54,7 +53,7 @@ std::vector<Value> rsplit_spaces(const Text& text, Integer limit, Budget& budget
     if (end == 0) break;
     budget.step();
     if (limit == 0) {
-      parts.emplace_back(strip_text(*slice_text(text, 0, end, &budget), nullptr, true, false, budget));
+      parts.emplace_back(slice_text(text, 0, end, &budget));
       break;
     }
     size_t begin = end;

@@ -38,7 +38,9 @@ bool iterable(const Value& v) {
 }
 
 // Has a length and items by key.
-bool sequence(const Value& v) { return v.is_text() || v.is_list() || v.is_dict() || as_range(v) != nullptr; }
+bool sequence(const Value& v) {
+  return v.is_undefined() || v.is_text() || v.is_list() || v.is_dict() || as_range(v) != nullptr;
+}
 
 bool callable(const Value& v) {
   if (v.is_undefined()) return true;  // Python: Undefined has a __call__ (that raises)

@@ -83,7 +83,10 @@ std::vector<Value> characters(const Text& text, Budget& budget) {
   for (size_t i = 0; i < text.size();) {
     budget.step();
     const size_t bytes = decode_at(text.view(), i).bytes;
-    items.emplace_back(slice_text(text, i, i + bytes, &budget));
+    // Plain text also from Markup, as in Python.
+    TextBuilder one(&budget);
+    one.append(text, i, i + bytes);
+    items.emplace_back(one.build());
     i += bytes;
   }
   return items;

@@ -212,7 +212,7 @@ TEST(Commands, BadValuesNameTheFlag) {
       {{"serve", "--header-timeout", "nan"}, "--header-timeout: 'nan' is not a number"},
       {{"serve", "--header-timeout", "0"}, "--header-timeout: 0 is not within"},
       {{"serve", "--seed", "-1"}, "--seed: '-1'"},
-      {{"serve", "--no-such-flag"}, "--no-such-flag"},
+      {{"serve", "--no-such-flag"}, "--no-such-flag (omnibus serve --help lists"},
       {{"serve", "--api-key", ""}, "--api-key: an item is empty"},
       {{"serve", "model", "surplus"}, "surplus"},
       {{"serve", ""}, "MODEL: is empty"},

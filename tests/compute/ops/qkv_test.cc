@@ -144,10 +144,10 @@ class Qkv {
   void check_rest_is_zero(const std::string& what) const {
     for (int32_t i = 0; i < c_.m; ++i) {
       const int64_t slot = slots_[size(i)];
-      const bool last = i + 1 == c_.m || slots_[size(i) + 1] != slot + 1 || (slot + 1) % 16 == 0;
+      const bool last = std::none_of(slots_.begin() + i + 1, slots_.end(),
+                                     [&](int64_t s) { return s >= 0 && s / 16 == slot / 16; });
       if (slot < 0 || !last) continue;
       for (int64_t s = slot + 1; s % 16 != 0; ++s) {
-        if (std::find(slots_.begin(), slots_.end(), s) != slots_.end()) break;
         for (int32_t h = 0; h < c_.kv_heads; ++h) {
           for (int32_t d = 0; d < c_.head_dim; ++d) {
             ASSERT_EQ(cached(kv_, s, h, false, d), 0.0) << what << " slot " << s;

@@ -77,7 +77,9 @@ inline std::vector<Request> mixed_requests(int32_t vocab, uint64_t seed) {
   params(3).prompt_logprobs = 2;
   params(3).repetition_penalty = 1.3F;
   params(4).presence_penalty = 0.7F;
-  params(4).frequency_penalty = 0.4F;
+  params(4).frequency_penalty = 0.9F;
+  params(4).temperature = 0;
+  params(4).allowed_token_ids = {20, 21, 22, 23};  // few, so that tokens repeat and are counted
   params(5).logit_bias = {{7, 5.0F}, {8, -100.0F}};
   params(5).min_p = 0.02F;
   params(6).allowed_token_ids = {2, 10, 11, 12, 13, 14};

@@ -243,6 +243,15 @@ TEST(SequenceOutput, HoldsBackNoMoreThanNeeded) {
   EXPECT_EQ(deltas, (std::vector<std::string>{"x", "", "", "ab", "", "abx"}));
 }
 
+TEST(SequenceOutput, StopStringBeforeMinTokensIsShownAtOnce) {
+  SamplingParams sampling;
+  sampling.stop = {"ab"};
+  sampling.min_tokens = 9;
+  SequenceOutput sequence = simple_sequence(sampling, fakes::make_piece_tokenizer({}));
+  EXPECT_EQ(sequence.take(event_of(0, {'a'})).text, "");
+  EXPECT_EQ(sequence.take(event_of(1, {'b'})).text, "ab");
+}
+
 TEST(SequenceOutput, StopTokenTextIsHiddenUnlessIncluded) {
   const auto tokenizer = fakes::make_piece_tokenizer({});
   for (bool include : {false, true}) {

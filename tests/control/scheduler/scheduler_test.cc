@@ -346,7 +346,37 @@ TEST(Scheduler, ChunksOfOnePromptMayBeInFlightTogether) {
   EXPECT_EQ(loop.tokens[1], expected(request_of(1, 14, 3), 4096).first);
 }
 
-// The law: 500 random requests with random arrivals, aborts, stops, limits and a tiny KV cache.
+// A row that was in flight when its request was preempted belongs to a former life, even if it is answered
+// after the request came back.
+TEST(Scheduler, RowOfAFormerLifeIsIgnored) {
+  FakeWorkerOptions options;
+  options.num_blocks = 3;
+  Loop loop(config_of(2, 16), options);
+  loop.scheduler->add(request_of(1, 15, 30));
+  ASSERT_TRUE(loop.step());
+  loop.scheduler->add(request_of(2, 20, 9));
+  const SchedulerOutput a = loop.scheduler->schedule();  // 1 decodes, first chunk of 2
+  const SchedulerOutput b = loop.scheduler->schedule();  // second chunk of 2, samples
+  const ModelRunnerOutput out_a = loop.execute(a);
+  const ModelRunnerOutput out_b = loop.execute(b);
+  ASSERT_TRUE(loop.scheduler->update_from_output(a, out_a).ok());
+  const SchedulerOutput c = loop.scheduler->schedule();  // 1 needs the blocks of 2
+  ASSERT_EQ(c.preempted, std::vector<RequestId>{2});
+  const ModelRunnerOutput out_c = loop.execute(c);
+  ASSERT_TRUE(loop.scheduler->abort(1, FinishReason::kAbort, absl::CancelledError("gone")).has_value());
+  const SchedulerOutput d = loop.scheduler->schedule();
+  ASSERT_EQ(d.new_requests.size(), 1U);
+  const ModelRunnerOutput out_d = loop.execute(d);
+  for (const auto& [plan, output] : {std::pair(&b, &out_b), std::pair(&c, &out_c), std::pair(&d, &out_d)}) {
+    const auto events = loop.scheduler->update_from_output(*plan, *output);
+    ASSERT_TRUE(events.ok()) << events.status();
+    EXPECT_TRUE(events->empty()) << "step " << plan->id.seq;
+  }
+  loop.run();
+  EXPECT_EQ(loop.tokens[2], expected(request_of(2, 20, 9), 4096).first);
+}
+
+// The law: 1,500 random requests with random arrivals, aborts, stops, limits and a tiny KV cache.
 struct RandomCase {
   uint32_t seed = 0;
   SchedulerConfig config;

@@ -29,6 +29,16 @@ inline int64_t mapped_kib(const std::string& path) {
   return -1;
 }
 
+// The promise (security S3, reliability F17). Sanitizers multiply time and memory, so there only hangs are
+// caught.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr double kMaxSeconds = 30.0;
+inline constexpr int64_t kMaxGrowthKib = 4 << 20;
+#else
+inline constexpr double kMaxSeconds = 2.0;
+inline constexpr int64_t kMaxGrowthKib = 64 << 10;
+#endif
+
 struct Cost {
   double seconds = 0;
   int64_t peak_growth_kib = 0;

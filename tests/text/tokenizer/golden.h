@@ -39,7 +39,7 @@ std::shared_ptr<const Tokenizer> make_tokenizer(const Golden& golden);
 // FNV-1a over the ids as little-endian int32.
 uint64_t hash_ids(const std::vector<TokenId>& ids);
 
-// Encodes every string of the golden both ways and compares. `limit` failures are reported in full.
+// Encodes every string of the golden both ways and compares; stops after a few failures.
 void expect_golden_ids(const Tokenizer& tokenizer, const Golden& golden);
 
 }  // namespace omnibus::testing

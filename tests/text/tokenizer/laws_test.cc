@@ -1,4 +1,5 @@
 // Laws that hold for every vocabulary: segmentation, round trip, incremental decoding.
+#include <algorithm>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -29,6 +30,22 @@ class TokenizerLaws : public ::testing::TestWithParam<const char*> {
     std::string bytes;
     for (const TokenId id : ids) bytes += tokenizer_->token_bytes(id);
     return bytes;
+  }
+
+  // Whether the vocabulary's rules promise the text back.
+  bool is_kept_whole(const std::string& text, bool trusted) const {
+    const bool ascii =
+        std::all_of(text.begin(), text.end(), [](char c) { return static_cast<uint8_t>(c) < 0x80; });
+    if (golden_->spec->pre == "qwen2") return ascii;  // otherwise normalised
+    if (byte_level()) return true;
+    // SPM reads U+2581 as a space, gives each stretch after a special token a space of its own, and one of
+    // the vocabularies lacks bytes.
+    if (trusted || !is_valid_utf8(text) || text.find("▁") != std::string::npos) return false;
+    for (const char* user_defined : {"<tool", "</tool_call>", "🙂🙂"}) {
+      if (text.find(user_defined) != std::string::npos) return false;
+    }
+    const std::vector<TokenId> ids = tokenizer_->encode(text, trusted);
+    return std::find(ids.begin(), ids.end(), golden_->spec->unknown) == ids.end();
   }
 
   const Golden* golden_ = nullptr;
@@ -64,24 +81,20 @@ TEST_P(TokenizerLaws, SegmentationChangesNothing) {
 }
 
 TEST_P(TokenizerLaws, BytesSurviveTheRoundTrip) {
-  if (golden_->spec->pre == "qwen2") return;         // covered by NormalisedText
-  if (golden_->name == "llama_spm_unknown") return;  // lacks bytes: it cannot
+  int compared = 0;
   for (const std::string& text : golden_->strings) {
     for (const bool trusted : {false, true}) {
+      if (!is_kept_whole(text, trusted)) continue;
+      ++compared;
       const std::vector<TokenId> ids = tokenizer_->encode(text, trusted);
       if (byte_level()) {
         EXPECT_EQ(raw_bytes(ids), text);
-      } else if (!trusted && !text.empty() && text.find("▁") == std::string::npos && is_valid_utf8(text)) {
-        // Each stretch of text after a user-defined token gets a space of its own, so those are left out.
-        const bool user_defined = text.find("<tool") != std::string::npos ||
-                                  text.find("</tool_call>") != std::string::npos ||
-                                  text.find("🙂🙂") != std::string::npos;
-        if (!user_defined) {
-          EXPECT_EQ(tokenizer_->decode(ids, false), text);
-        }
+      } else {
+        EXPECT_EQ(tokenizer_->decode(ids, false), text);
       }
     }
   }
+  EXPECT_GT(compared, 500);
 }
 
 TEST_P(TokenizerLaws, PushesJoinToTheWholeText) {

@@ -30,7 +30,9 @@ struct QkvParams {
   float norm_eps = 1e-6F;
   RopeTable rope;
   const int32_t* positions = nullptr;  // [m]
-  const int64_t* slots = nullptr;      // [m]: block_id * 16 + offset in the block; < 0: not written
+  const int64_t* slots =
+      nullptr;  // [m]: block_id * 16 + offset in the block, ascending within a
+                // block; < 0: not written. Slots behind the last one of a block become zero
   KVCacheView kv;
   int32_t heads = 0;
   float* scratch = nullptr;  // [m, (heads + 2 * kv_heads) * head_dim]: where q, k, v are formed

@@ -27,7 +27,7 @@ namespace omnibus {
 struct EngineConfig {
   int32_t max_model_len = 0;             // tokens of prompt + output, > 0
   int32_t max_num_seqs = 32;             // rows per step
-  int32_t max_num_batched_tokens = 512;  // token budget per step
+  int32_t max_num_batched_tokens = 512;  // token budget per step; >= max_num_seqs
   int32_t max_waiting_requests = 256;
   int32_t text_threads = 1;
   Numerics numerics = Numerics::kFast;
@@ -46,7 +46,8 @@ struct GenerateRequest {
   std::optional<MonotonicNs> deadline;
 };
 
-// Called on a text-pool thread, never concurrently for one request; must not block. The last call for each
+// Called on a text-pool thread, never concurrently for one request; must not block. RequestOutput::id is what
+// submit returned (a first call may come before submit has returned). The last call for each
 // index carries finish_reason (kAbort and kError with a status) and there is exactly one such call per
 // accepted choice.
 using OutputSink = std::function<void(RequestOutput)>;
@@ -62,8 +63,8 @@ struct EngineHealth {
 
 class AsyncEngine {
  public:
-  // Starts executor and threads; returns when a real forward pass has succeeded. `metrics` and `clock`
-  // outlive it.
+  // Starts executor and threads; returns when a real prefill and decode step of a dummy request have
+  // succeeded. `metrics` and `clock` outlive it.
   static StatusOr<std::unique_ptr<AsyncEngine>> start(const EngineConfig& config,
                                                       std::unique_ptr<Executor> executor,
                                                       std::shared_ptr<const Tokenizer> tokenizer,

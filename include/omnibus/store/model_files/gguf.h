@@ -80,6 +80,8 @@ class GgufFile {
   // The tensor's bytes in the mapping.
   virtual std::span<const uint8_t> tensor_data(const GgufTensorInfo& tensor) const = 0;
   virtual uint64_t file_bytes() const = 0;
+  // The whole file as mapped.
+  virtual std::span<const uint8_t> mapping() const = 0;
   virtual uint32_t version() const = 0;
   // The path given to open(), or the label given to parse(): the head of every error message.
   virtual const std::string& label() const = 0;
