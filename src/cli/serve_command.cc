@@ -83,6 +83,14 @@ void print_start_table(const AsyncEngine& engine, const ServedModel& model, cons
   std::fflush(stdout);
 }
 
+// As many connections as the system lets us have: soft limits are often 1,024.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 std::string url_of(const std::string& host, uint16_t port) {
   const bool v6 = host.find(':') != std::string::npos;
   return fmt::format("http://{}{}{}:{}", v6 ? "[" : "", host, v6 ? "]" : "", port);
@@ -124,6 +132,7 @@ int serve_model(const ServeConfig& config, ServedModel model) {
   const StopSignals signals;
   const SteadyClock clock;
   MetricsRegistry metrics;
+  raise_descriptor_limit();
   model.engine.max_waiting_requests = config.max_waiting_requests;
   model.engine.text_threads = std::clamp(cores() / 4, 1, 8);
   StatusOr<std::unique_ptr<AsyncEngine>> engine = nullptr;
