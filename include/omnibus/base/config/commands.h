@@ -46,9 +46,9 @@ struct HttpConfig {
   std::string host = "127.0.0.1";
   int32_t port = 8000;  // 0: any free port
   int64_t max_body_bytes = 32 << 20;
-  int32_t max_connections = 1024;
+  int32_t max_connections = 10'000;
   double header_timeout_s = 10;
-  double body_timeout_s = 60;
+  double body_timeout_s = 30;  // without a byte
   double keep_alive_timeout_s = 75;
   double drain_timeout_s = 30;
 };
@@ -62,7 +62,7 @@ struct ServeConfig {
   std::vector<std::string> api_keys;            // those of --api-key-file are added by the parser
   std::string api_key_file;
   bool allow_unauthenticated = false;
-  int32_t max_waiting_requests = 1024;  // more get 429
+  int32_t max_waiting_requests = 256;  // more get 429
   bool any_model = false;               // any "model" in a request means the one that is served
   bool strict_fields = false;           // an unknown field of a request is 400
   bool trust_request_chat_template = false;

@@ -1,0 +1,200 @@
+#include "omnibus/server/http/http_server.h"
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace omnibus {
+namespace {
+
+using std::chrono::milliseconds;
+
+class Client {
+ public:
+  explicit Client(uint16_t port, int receive_buffer = 0) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
+    if (receive_buffer > 0) setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    connected_ = connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+    const timeval limit{10, 0};
+    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  }
+  ~Client() { close(fd_); }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  bool connected() const { return connected_; }
+  void send(const std::string& text) { ASSERT_GT(::send(fd_, text.data(), text.size(), MSG_NOSIGNAL), 0); }
+  void half_close() { shutdown(fd_, SHUT_WR); }
+  // Up to the end of the connection, or until `enough`.
+  std::string receive(const std::string& enough = "\x01never") {
+    std::string text;
+    char chunk[4096];
+    while (text.find(enough) == std::string::npos) {
+      const ssize_t n = recv(fd_, chunk, sizeof chunk, 0);
+      if (n <= 0) break;
+      text.append(chunk, static_cast<size_t>(n));
+    }
+    return text;
+  }
+
+ private:
+  int fd_;
+  bool connected_ = false;
+};
+
+// A server whose one route hands its reply to the test.
+class HttpServerTest : public testing::Test {
+ protected:
+  void start() {
+    config_.render_error = [](const Status& error, std::string_view) {
+      HttpResponse response;
+      response.status = error_detail(error).http;
+      response.body = status_message(error);
+      return response;
+    };
+    routes_.add({"GET", "/held", Scope::kPublic, 0,
+                 [this](HttpRequest, ReplyPtr reply) { replies_.set_value(std::move(reply)); }});
+    routes_.add({"GET", "/throws", Scope::kPublic, 0,
+                 [](const HttpRequest&, const ReplyPtr&) { throw std::runtime_error("a bug"); }});
+    routes_.add({"GET", "/admin", Scope::kAdmin, 0, [](const HttpRequest&, const ReplyPtr&) {}});
+    auto server = HttpServer::start(config_, &routes_, &auth_, &metrics_);
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+
+  // The reply of the request that `client` sends to /held.
+  ReplyPtr hold(Client& client) {
+    replies_ = std::promise<ReplyPtr>();
+    auto future = replies_.get_future();
+    client.send("GET /held HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_EQ(future.wait_for(milliseconds(10'000)), std::future_status::ready);
+    return future.get();
+  }
+
+  static bool within(milliseconds limit, const std::function<bool()>& condition) {
+    const auto deadline = std::chrono::steady_clock::now() + limit;
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
+
+  HttpServerConfig config_;
+  RouteTable routes_;
+  Authenticator auth_{std::span<const std::string>(), true};
+  MetricsRegistry metrics_;
+  std::promise<ReplyPtr> replies_;
+  std::unique_ptr<HttpServer> server_;
+};
+
+TEST_F(HttpServerTest, AnswerFromAnotherThread) {
+  start();
+  Client client(server_->port());
+  const ReplyPtr reply = hold(client);
+  HttpResponse response;
+  response.body = "later";
+  reply->send(std::move(response));
+  EXPECT_TRUE(client.receive("later").starts_with("HTTP/1.1 200 OK\r\n"));
+}
+
+TEST_F(HttpServerTest, AHandlerThatThrowsIsA500) {
+  start();
+  Client client(server_->port());
+  client.send("GET /throws HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_TRUE(client.receive().starts_with("HTTP/1.1 500 "));
+}
+
+TEST_F(HttpServerTest, ADroppedReplyIsA500) {
+  start();
+  Client client(server_->port());
+  hold(client).reset();
+  replies_ = std::promise<ReplyPtr>();
+  EXPECT_TRUE(client.receive().starts_with("HTTP/1.1 500 "));
+}
+
+TEST_F(HttpServerTest, AdminIsNotServedHere) {
+  start();
+  Client client(server_->port());
+  client.send("GET /admin HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_TRUE(client.receive().starts_with("HTTP/1.1 403 "));
+}
+
+TEST_F(HttpServerTest, HalfCloseWhileWaitingIsGone) {
+  start();
+  Client client(server_->port());
+  const ReplyPtr reply = hold(client);
+  std::atomic<bool> gone{false};
+  reply->on_gone([&] { gone = true; });
+  client.half_close();
+  EXPECT_TRUE(within(milliseconds(5000), [&] { return gone.load(); }));
+}
+
+TEST_F(HttpServerTest, AStalledReaderIsGone) {
+  config_.stall_timeout = milliseconds(200);
+  start();
+  Client client(server_->port(), 4096);
+  const ReplyPtr reply = hold(client);
+  std::atomic<bool> gone{false};
+  reply->on_gone([&] { gone = true; });
+  reply->begin({});
+  for (int i = 0; i < 64; ++i) reply->write(std::string(64 * 1024, 'x'));
+  EXPECT_TRUE(within(milliseconds(5000), [&] { return gone.load(); }));
+}
+
+TEST_F(HttpServerTest, StopEndsIdleConnectionsAndWaitsForBusyOnes) {
+  start();
+  Client idle(server_->port());
+  Client busy(server_->port());
+  const ReplyPtr reply = hold(busy);
+  auto stopped = std::async(std::launch::async, [&] { server_->stop(milliseconds(10'000)); });
+  EXPECT_EQ(idle.receive(), "");
+  EXPECT_NE(stopped.wait_for(milliseconds(0)), std::future_status::ready);
+  HttpResponse response;
+  response.body = "done";
+  reply->send(std::move(response));
+  EXPECT_TRUE(busy.receive().ends_with("done"));
+  stopped.get();
+  Client late(server_->port());
+  EXPECT_FALSE(late.connected());
+}
+
+TEST_F(HttpServerTest, StopHasALimit) {
+  start();
+  Client busy(server_->port());
+  const ReplyPtr reply = hold(busy);
+  std::atomic<bool> gone{false};
+  reply->on_gone([&] { gone = true; });
+  server_->stop(milliseconds(50));
+  EXPECT_TRUE(gone);
+}
+
+TEST_F(HttpServerTest, ReplyOutlivesTheServer) {
+  start();
+  Client client(server_->port());
+  const ReplyPtr reply = hold(client);
+  server_.reset();
+  reply->send({});  // to nobody
+}
+
+TEST_F(HttpServerTest, PortInUseIsNamed) {
+  start();
+  HttpServerConfig config = config_;
+  config.port = server_->port();
+  const auto second = HttpServer::start(config, &routes_, &auth_, &metrics_);
+  ASSERT_FALSE(second.ok());
+  EXPECT_NE(status_message(second.status()).find(std::to_string(config.port)), std::string::npos);
+}
+
+}  // namespace
+}  // namespace omnibus
