@@ -74,9 +74,10 @@ const std::vector<LinearWeight>& matrices(uint32_t type, int32_t n, int32_t k, i
   return all;
 }
 
-void linear_rows(benchmark::State& state, uint32_t type, int32_t n, int32_t k) {
+void linear_rows(benchmark::State& state, uint32_t type, int32_t n, int32_t k,
+                 int64_t total_bytes = 40 << 20) {
   const auto m = static_cast<int32_t>(state.range(0));
-  const auto& weights = matrices(type, n, k, 40 << 20);
+  const auto& weights = matrices(type, n, k, total_bytes);
   Scratch scratch;
   const Activations x = scratch.random(m, k);
   std::vector<float> out(static_cast<size_t>(m) * n);
@@ -176,6 +177,10 @@ void register_all() {
   }
   auto* down = add("linear/Q4_1/576x1536", [](benchmark::State& s) { linear_rows(s, 3, 576, 1536); });
   auto* up = add("linear/Q4_1/1536x576", [](benchmark::State& s) { linear_rows(s, 3, 1536, 576); });
+  add("cached/Q4_1/1504x576", [](benchmark::State& s) { linear_rows(s, 3, 1504, 576, 1 << 20); })
+      ->Arg(1)
+      ->Arg(4)
+      ->Arg(16);
   auto* gate = add("gate_up/Q4_1", gate_up);
   auto* norm = add("norm_quant/576", norm_rows);
   for (auto* b : {down, up, gate, norm}) b->Arg(1)->Arg(4)->Arg(16)->Arg(512);

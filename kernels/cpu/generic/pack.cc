@@ -141,6 +141,19 @@ void unpack_block(Form form, const QuantLayout& at, const uint8_t* record, int32
   std::memcpy(block + at.src_high, &high, sizeof high);
 }
 
+void unpack_float_row(const PackParams& p, const uint8_t* panel, int32_t r, float* out) {
+  constexpr int32_t kChunk = 64;
+  const int32_t size = p.form == Form::kF32 ? 4 : 2;
+  uint8_t bytes[kChunk * 4];
+  for (int32_t k = 0; k < p.k; k += kChunk) {
+    const int32_t count = p.k - k < kChunk ? p.k - k : kChunk;
+    for (int32_t i = 0; i < count; ++i) {
+      std::memcpy(bytes + i * size, panel + float_at(p.form, r, k + i), static_cast<size_t>(size));
+    }
+    dequantize_blocks(p.ggml_type, bytes, count, out + k);
+  }
+}
+
 }  // namespace
 
 int64_t record_bytes(Form form) { return record_size(form); }
@@ -172,12 +185,7 @@ void unpack_row(const PackParams& p, int32_t row, float* out) {
     dequantize_blocks(p.ggml_type, panel + r * p.row_bytes, p.k / elements, out);
     return;
   }
-  if (!is_quantised(p.form)) {
-    for (int32_t k = 0; k < p.k; ++k) {
-      dequantize_blocks(p.ggml_type, panel + float_at(p.form, r, k), 1, out + k);
-    }
-    return;
-  }
+  if (!is_quantised(p.form)) return unpack_float_row(p, panel, r, out);
   const QuantLayout at = quant_layout(p.form);
   uint8_t block[64];
   for (int32_t g = 0; g < p.k / kGroup; ++g) {

@@ -158,10 +158,6 @@ Status ModelRunner::warm_up(Communicator* tp) {
   std::array<RequestState*, 1> states{&state};
   ForwardBatch batch = arrays_.build({&row, 1}, states);
   batch.tp = tp;
-  const int64_t nowhere = -1;
-  std::vector<KVGroupBatch> groups(batch.groups.begin(), batch.groups.end());
-  for (KVGroupBatch& group : groups) group.slots = &nowhere;
-  batch.groups = groups;
   OMNIBUS_RETURN_IF_ERROR(instance_->model().forward(batch, instance_->caches(), nullptr));
   const std::array<int32_t, 1> rows{0};
   const std::array<HeadRequest, 1> requests{};

@@ -22,7 +22,7 @@ class ModelRunner {
   // Runs the plan's rows on `states` (from InputBatch::apply) and moves them on.
   StatusOr<ModelRunnerOutput> run(const SchedulerOutput& plan, std::span<RequestState* const> states,
                                   Communicator* tp);
-  // A forward pass and a head of one token that writes no KV: INTERNAL when its logits are not finite.
+  // A forward pass and a head of one token, its KV in block 0: INTERNAL when its logits are not finite.
   Status warm_up(Communicator* tp);
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -28,11 +29,13 @@ Status check_one_sequence(int64_t blocks, int64_t block_bytes, const KVBudget& b
   if (blocks >= needed) return absl::OkStatus();
   const char* source =
       budget.kv_cache_bytes > 0 ? "--kv-cache-memory" : "the default KV cache (25 % of the memory limit)";
+  const std::string shorter =
+      blocks > 0 ? fmt::format("--max-model-len {} or ", blocks * kTokensPerBlock) : "";
+  const int64_t fitting_mib = whole_mib(needed * block_bytes + (1 << 20) - 1);
   return absl::ResourceExhaustedError(fmt::format(
-      "--max-model-len {} needs {:.1f} MiB of KV cache, {} gives {:.1f} MiB: use --max-model-len {} "
-      "or --kv-cache-memory {}",
-      budget.max_model_len, mib(needed * block_bytes), source, mib(blocks * block_bytes),
-      blocks * kTokensPerBlock, whole_mib(needed * block_bytes) + 1));
+      "--max-model-len {} needs {:.1f} MiB of KV cache, {} gives {:.1f} MiB: use {}--kv-cache-memory {}",
+      budget.max_model_len, mib(needed * block_bytes), source, mib(blocks * block_bytes), shorter,
+      fitting_mib));
 }
 
 Status check_total(const MemoryPlan& plan, int64_t block_bytes, const KVBudget& budget) {

@@ -114,6 +114,7 @@ Interpreter::Flow Interpreter::run_loop(const ForNode& node, const Value& iterab
   std::shared_ptr<Scope> inner;
   size_t rounds = 0;
   for (; fill_loop(*loop, rounds + 1); ++rounds) {
+    budget_.step();
     loop->index0 = rounds;
     // A macro or an inner loop may have kept the last round's scope.
     if (inner == nullptr || inner.use_count() > 1)

@@ -33,6 +33,9 @@ std::optional<std::string> try_render(const Program& program, Json messages, boo
   }
   RenderOptions options;
   options.add_generation_prompt = false;
+  // Small enough that a hostile template is compiled in no time, in steps and bytes rather than seconds: the
+  // verdict must not depend on the machine's load.
+  options.budget = {.steps = 100'000, .output_bytes = 256 << 10, .depth = 100, .milliseconds = 10'000};
   try {
     return run_program(program, variables, options).text;
   } catch (const TemplateError&) {

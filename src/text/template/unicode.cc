@@ -154,8 +154,16 @@ bool is_alpha(int32_t c) {
 }
 bool is_decimal(int32_t c) { return category(c) == UTF8PROC_CATEGORY_ND; }
 bool is_digit(int32_t c) {
-  return is_decimal(c) || c == 0xB2 || c == 0xB3 || c == 0xB9 || c == 0x2070 ||
-         (c >= 0x2074 && c <= 0x2079) || (c >= 0x2080 && c <= 0x2089);
+  // The property Numeric_Type=Digit: superscripts, circled digits and their like.
+  static constexpr int32_t kRanges[][2] = {
+      {0xB2, 0xB3},     {0xB9, 0xB9},       {0x1369, 0x1371},   {0x19DA, 0x19DA},   {0x2070, 0x2070},
+      {0x2074, 0x2079}, {0x2080, 0x2089},   {0x2460, 0x2468},   {0x2474, 0x247C},   {0x2488, 0x2490},
+      {0x24EA, 0x24EA}, {0x24F5, 0x24FD},   {0x24FF, 0x24FF},   {0x2776, 0x277E},   {0x2780, 0x2788},
+      {0x278A, 0x2792}, {0x10A40, 0x10A43}, {0x10E60, 0x10E68}, {0x11052, 0x1105A}, {0x1F100, 0x1F10A}};
+  if (is_decimal(c)) return true;
+  for (const auto& range : kRanges)
+    if (c >= range[0] && c <= range[1]) return true;
+  return false;
 }
 bool is_numeric(int32_t c) {
   const auto k = category(c);

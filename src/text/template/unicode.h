@@ -33,8 +33,8 @@ bool is_title(int32_t c);
 inline bool is_cased(int32_t c) { return is_upper(c) || is_lower(c) || is_title(c); }
 bool is_alpha(int32_t c);
 bool is_decimal(int32_t c);  // Nd
-bool is_digit(int32_t c);    // Nd and superscripts
-bool is_numeric(int32_t c);  // Nd, Nl, No
+bool is_digit(int32_t c);    // Nd, superscripts, circled digits
+bool is_numeric(int32_t c);  // Nd, Nl, No; unlike Python not the Chinese numerals, which are letters too
 bool is_identifier_start(int32_t c);
 bool is_word(int32_t c);  // regex \w
 

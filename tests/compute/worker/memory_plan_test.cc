@@ -94,7 +94,7 @@ TEST(MemoryPlanTest, RefusalsNameTheFlagAndTheValueThatFits) {
   EXPECT_THAT(
       status_message(plan_memory(fake_bytes(), budget).status()),
       testing::AllOf(HasSubstr("--max-model-len 1601 needs 101.0 MiB"), HasSubstr("25 % of the memory limit"),
-                     HasSubstr("--max-model-len 1600 or --kv-cache-memory 102")));
+                     HasSubstr("--max-model-len 1600 or --kv-cache-memory 101")));
   budget.kv_cache_bytes = int64_t{300} << 20;  // 120 + 300 of 400
   budget.max_model_len = 160;
   EXPECT_THAT(status_message(plan_memory(fake_bytes(), budget).status()),
@@ -102,6 +102,10 @@ TEST(MemoryPlanTest, RefusalsNameTheFlagAndTheValueThatFits) {
   budget.max_model_len = 4800;
   EXPECT_THAT(status_message(plan_memory(fake_bytes(), budget).status()),
               HasSubstr("use --max-model-len 4480 and --kv-cache-memory 280"));
+  budget.kv_cache_bytes = 1000;
+  EXPECT_THAT(status_message(plan_memory(fake_bytes(), budget).status()),
+              HasSubstr("--kv-cache-memory gives 0.0 MiB: use --kv-cache-memory 300"));
+  budget.kv_cache_bytes = int64_t{300} << 20;
   budget.memory_limit = int64_t{110} << 20;
   EXPECT_THAT(status_message(plan_memory(fake_bytes(), budget).status()), HasSubstr("does not fit"));
 }
@@ -120,6 +124,10 @@ TEST(MemoryPlanTest, LengthBeyondTheModelIsRefused) {
   config.max_num_seqs = 0;
   EXPECT_THAT(status_message(make_worker(config).status()), HasSubstr("--max-num-seqs"));
   config.max_num_seqs = 1;
+  config.kv_cache_bytes = int64_t{1} << 44;  // 16 TiB
+  EXPECT_THAT(status_message(make_worker(config).status()),
+              testing::AllOf(HasSubstr("MiB are missing"), HasSubstr("use --kv-cache-memory")));
+  config.kv_cache_bytes = 0;
   config.parallel.tp_size = 2;
   EXPECT_THAT(status_message(make_worker(config).status()), HasSubstr("--tensor-parallel-size 2"));
 }

@@ -1,5 +1,5 @@
-// Other people's templates, byte for byte as Jinja2 renders them. They are not ours to commit: the goldens hold
-// digests, OMNIBUS_TEMPLATES_DIR names the folder (llama.cpp's models/templates).
+// Other people's templates, byte for byte as Jinja2 renders them. They are not ours to commit: the goldens
+// hold digests, OMNIBUS_TEMPLATES_DIR names the folder (llama.cpp's models/templates).
 #include <filesystem>
 
 #include <gtest/gtest.h>

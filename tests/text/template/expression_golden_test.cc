@@ -1,4 +1,5 @@
-// Small expressions and statements, hand-made and random: text equal to Jinja2's, or an error where it has one.
+// Small expressions and statements, hand-made and random: text equal to Jinja2's, or an error where it has
+// one.
 #include <gtest/gtest.h>
 
 #include "text/template/golden.h"

@@ -25,9 +25,11 @@ inline std::string read_file(const std::string& path) {
   return out.str();
 }
 
-// `name` in the committed goldens, or the file that the environment variable `instead` names (larger runs by hand).
+// `name` in the committed goldens, or the file that the environment variable `instead` names (larger runs by
+// hand).
 inline Json read_golden(const std::string& name, const char* instead = nullptr) {
-  if (const char* path = instead == nullptr ? nullptr : std::getenv(instead)) return Json::parse(read_file(path));
+  if (const char* path = instead == nullptr ? nullptr : std::getenv(instead))
+    return Json::parse(read_file(path));
   return Json::parse(read_file(std::string(OMNIBUS_SOURCE_DIR) + "/tests/data/goldens/template/" + name));
 }
 
@@ -46,9 +48,10 @@ struct Outcome {
   std::string error;
 };
 
-// Exactly what Jinja2 was asked: no adaptation of messages. Template variables that are the server's in a real
-// request move into the options.
-inline Outcome render_raw(const std::string& source, Json variables, RenderOptions options = golden_options()) {
+// Exactly what Jinja2 was asked: no adaptation of messages. Template variables that are the server's in a
+// real request move into the options.
+inline Outcome render_raw(const std::string& source, Json variables,
+                          RenderOptions options = golden_options()) {
   if (const auto v = variables.find("bos_token"); v != variables.end()) options.bos_token = *v;
   if (const auto v = variables.find("eos_token"); v != variables.end()) options.eos_token = *v;
   options.add_generation_prompt = variables.value("add_generation_prompt", true);

@@ -1,4 +1,5 @@
-// Our own templates, which say in other words what the families of the world do: full text as Jinja2 renders it.
+// Our own templates, which say in other words what the families of the world do: full text as Jinja2 renders
+// it.
 #include <gtest/gtest.h>
 
 #include "text/template/golden.h"
@@ -11,7 +12,8 @@ using testing::Json;
 TEST(TemplateGolden, EveryRenderEqualsJinja2) {
   const Json golden = testing::read_golden("templates.json");
   for (const auto& [name, renders] : golden["templates"].items()) {
-    const std::string source = testing::read_file(std::string(OMNIBUS_SOURCE_DIR) + "/tests/data/templates/" + name);
+    const std::string source =
+        testing::read_file(std::string(OMNIBUS_SOURCE_DIR) + "/tests/data/templates/" + name);
     ASSERT_FALSE(source.empty()) << name;
     for (const auto& [label, expected] : renders.items()) {
       const testing::Outcome got = testing::render_raw(source, golden["conversations"][label]);
@@ -25,7 +27,8 @@ TEST(TemplateGolden, EveryRenderEqualsJinja2) {
 TEST(TemplateGolden, TheTemplateOfFilesWithoutOne) {
   const auto compiled = ChatTemplate::compile(kChatMlTemplate);
   ASSERT_TRUE(compiled.ok());
-  const Json variables = Json::parse(R"({"messages": [{"role": "system", "content": "S"}, {"role": "user", "content": "U"}]})");
+  const Json variables =
+      Json::parse(R"({"messages": [{"role": "system", "content": "S"}, {"role": "user", "content": "U"}]})");
   const auto prompt = (*compiled)->render(variables, testing::golden_options());
   ASSERT_TRUE(prompt.ok()) << prompt.status();
   EXPECT_EQ(prompt->text,

@@ -27,6 +27,10 @@ struct WorkerConfig {
   std::function<void(int64_t done, int64_t total)> load_progress;  // bytes packed; may be empty
 };
 
+// join() ends with a real forward pass, so that a worker that joined can serve; what the KV cache held before
+// is gone then. Steps run on the calling thread, futures are ready when they are returned; one step at a
+// time.
+//
 // Sizes are checked against the model here: a max_model_len beyond the model's own, or one that does not fit
 // the memory, is refused with the value that fits.
 StatusOr<std::unique_ptr<WorkerBase>> make_worker(WorkerConfig config);
