@@ -74,15 +74,13 @@ TEST(RequestReader, EverySplitGivesTheSame) {
     const Outcome whole = read_whole(data);
     for (size_t at = 1; at < data.size(); ++at) {
       bool first = true;
-      EXPECT_EQ(read(data, [&] {
-        return std::exchange(first, false) ? at : data.size(); })), whole)
-          << at;
+      const auto cut = [&] { return std::exchange(first, false) ? at : data.size(); };
+      EXPECT_EQ(read(data, cut), whole) << at;
     }
     EXPECT_EQ(read(data, [] { return size_t{1}; }), whole);
     for (int i = 0; i < 200; ++i) {
-      EXPECT_EQ(read(data, [&] {
-        return static_cast<size_t>(1 + splitmix64(seed, draws++) % 9); })),
-                whole);
+      const auto cut = [&] { return static_cast<size_t>(1 + splitmix64(seed, draws++) % 9); };
+      EXPECT_EQ(read(data, cut), whole);
     }
   }
 }
