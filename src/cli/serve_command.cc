@@ -5,6 +5,7 @@
 #include <thread>
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include "omnibus/base/common/log.h"
 #include "omnibus/cli/serve.h"
