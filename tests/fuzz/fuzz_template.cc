@@ -1,5 +1,5 @@
-// Chat templates from strangers: compile and render any bytes within the budget. Input: the template, or after a
-// line "\n====\n" a JSON object of variables.
+// Chat templates from strangers: compile and render any bytes within the budget. Input: the template, or
+// after a line "\n====\n" a JSON object of variables.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -7,11 +7,12 @@
 
 #include <fmt/format.h>
 
-#include "fakes/replay_script.h"
-#include "fakes/replay_worker.h"
 #include "omnibus/base/common/log.h"
 #include "omnibus/base/config/commands.h"
 #include "omnibus/cli/serve.h"
+
+#include "fakes/replay_script.h"
+#include "fakes/replay_worker.h"
 
 namespace omnibus {
 namespace {

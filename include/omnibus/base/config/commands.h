@@ -63,8 +63,8 @@ struct ServeConfig {
   std::string api_key_file;
   bool allow_unauthenticated = false;
   int32_t max_waiting_requests = 256;  // more get 429
-  bool any_model = false;               // any "model" in a request means the one that is served
-  bool strict_fields = false;           // an unknown field of a request is 400
+  bool any_model = false;              // any "model" in a request means the one that is served
+  bool strict_fields = false;          // an unknown field of a request is 400
   bool trust_request_chat_template = false;
   std::string chat_template_file;  // "" : the model's own
 };
