@@ -33,6 +33,8 @@ step sh scripts/install_deps.sh build test
 step sh scripts/build.sh release
 OMNIBUS_TEST_MODEL=$(sh scripts/default_model.sh) || step false "the default model"
 export OMNIBUS_TEST_MODEL
+OMNIBUS_TEMPLATES_DIR=$(sh scripts/template_corpus.sh) || step false "the corpus of chat templates"
+export OMNIBUS_TEMPLATES_DIR
 export OMNIBUS_BUILD_DIR="$root/build"
 
 rm -rf "$results"
