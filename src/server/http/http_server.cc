@@ -219,8 +219,7 @@ void HttpServerImpl::stop(std::chrono::milliseconds limit) {
 
 StatusOr<std::unique_ptr<HttpServer>> HttpServer::start(HttpServerConfig config, const RouteTable* routes,
                                                         const Authenticator* auth, MetricsRegistry* metrics) {
-  auto state = std::make_shared<ServerState>();
-  state->config = std::move(config);
+  auto state = std::make_shared<ServerState>(std::move(config));
   state->routes = routes;
   state->auth = auth;
   state->metrics = metrics;

@@ -172,6 +172,10 @@ Status RequestReader::accept_body(uint64_t limit) {
 
 bool RequestReader::has_body() const { return !impl_->parser.is_done(); }
 
+uint64_t RequestReader::body_bytes() const {
+  return request_.body.size() + impl_->parser.get().body().size();
+}
+
 bool RequestReader::wants_continue() const {
   return has_body() && !request_.http_1_0 && to_lower(request_.header("expect")) == "100-continue";
 }

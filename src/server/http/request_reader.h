@@ -38,6 +38,8 @@ class RequestReader {
   // With the head: the body as announced; 413 when Content-Length is above `limit`.
   Status accept_body(uint64_t limit);
   bool has_body() const;
+  // Bytes of the body that have been taken in so far.
+  uint64_t body_bytes() const;
   // The client waits for 100 Continue before it sends its body.
   bool wants_continue() const;
 

@@ -222,10 +222,16 @@ asio::awaitable<bool> Session::read_body(RequestReader& reader) {
   if (!reader.has_body()) co_return true;
   if (reader.wants_continue() && !co_await write_all("HTTP/1.1 100 Continue\r\n\r\n", nullptr))
     co_return false;
+  const auto lease = std::make_shared<BodyLease>(state_->bodies);
+  reader.request().body_lease = lease;
   for (;;) {
     const auto progress = reader.feed(in_);
     if (!progress.ok()) {
       co_await refuse(reader, progress.status());
+      co_return false;
+    }
+    if (!lease->grow_to(reader.body_bytes())) {
+      co_await refuse(reader, absl::UnavailableError("There are too many request bodies at once"));
       co_return false;
     }
     if (*progress == RequestReader::Progress::kComplete) break;

@@ -19,6 +19,7 @@
 
 #include "omnibus/server/http/http_server.h"
 
+#include "byte_budget.h"
 #include "outbox.h"
 #include "request_reader.h"
 
@@ -43,7 +44,11 @@ class Session;
 
 // Shared by the listener and its sessions.
 struct ServerState {
-  HttpServerConfig config;
+  explicit ServerState(HttpServerConfig c)
+      : config(std::move(c)), bodies(std::make_shared<ByteBudget>(config.max_buffered_bytes)) {}
+
+  const HttpServerConfig config;
+  const std::shared_ptr<ByteBudget> bodies;
   const RouteTable* routes = nullptr;
   const Authenticator* auth = nullptr;
   MetricsRegistry* metrics = nullptr;

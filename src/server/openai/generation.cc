@@ -116,6 +116,13 @@ void Generation::add_usage(int32_t choice, const RequestUsage& usage) {
   known = usage;
 }
 
+std::vector<std::pair<std::string, std::string>> Generation::answer_headers() const {
+  auto headers = options_.headers;
+  const int64_t elapsed_ms = (SteadyClock().now_ns() - started_ns_) / 1'000'000;
+  headers.emplace_back("openai-processing-ms", std::to_string(elapsed_ms));
+  return headers;
+}
+
 void Generation::stream(int32_t choice, RequestOutput output) {
   const auto slot = static_cast<size_t>(choice);
   if (held_[slot]) {
@@ -132,7 +139,8 @@ void Generation::stream(int32_t choice, RequestOutput output) {
   if (!begun_) {
     begun_ = true;
     HttpResponse head = sse_head();
-    head.headers.insert(head.headers.end(), options_.headers.begin(), options_.headers.end());
+    const auto headers = answer_headers();
+    head.headers.insert(head.headers.end(), headers.begin(), headers.end());
     reply_->begin(std::move(head));
   }
   std::string events = format_->stream_update(choice, output, totals_);
@@ -148,9 +156,7 @@ void Generation::gather(int32_t choice, RequestOutput output) {
   merge_output(choices_[static_cast<size_t>(choice)], std::move(output));
   if (open_ > 0) return;
   HttpResponse response;
-  response.headers = options_.headers;
-  response.headers.emplace_back("openai-processing-ms",
-                                std::to_string((SteadyClock().now_ns() - started_ns_) / 1'000'000));
+  response.headers = answer_headers();
   response.body = format_->whole(choices_, totals_);
   reply_->send(std::move(response));
   closed_ = true;

@@ -95,6 +95,7 @@ class HttpServerTest : public testing::Test {
   Authenticator auth_{std::span<const std::string>(), true};
   MetricsRegistry metrics_;
   std::promise<ReplyPtr> replies_;
+  std::vector<HttpRequest> kept_;
   std::unique_ptr<HttpServer> server_;
 };
 
@@ -150,6 +151,26 @@ TEST_F(HttpServerTest, AStalledReaderIsGone) {
   reply->begin({});
   for (int i = 0; i < 64; ++i) reply->write(std::string(64 * 1024, 'x'));
   EXPECT_TRUE(within(milliseconds(5000), [&] { return gone.load(); }));
+}
+
+TEST_F(HttpServerTest, BodiesTogetherAreBounded) {
+  config_.max_buffered_bytes = 3000;
+  routes_.add({"POST", "/body", Scope::kPublic, 2000, [this](HttpRequest request, const ReplyPtr& reply) {
+                 kept_.push_back(std::move(request));
+                 reply->send({});
+               }});
+  start();
+  const auto post = [this](size_t size) {
+    Client client(server_->port());
+    client.send("POST /body HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: " +
+                std::to_string(size) + "\r\n\r\n" + std::string(size, 'x'));
+    return client.receive().substr(9, 3);
+  };
+  EXPECT_EQ(post(2000), "200");
+  EXPECT_EQ(post(2000), "503");
+  kept_.clear();  // the handler is done with the first
+  EXPECT_EQ(post(2000), "200");
+  kept_.clear();
 }
 
 TEST_F(HttpServerTest, StopEndsIdleConnectionsAndWaitsForBusyOnes) {

@@ -1,6 +1,7 @@
 // HttpRequest, HttpResponse: one exchange as values, free of any library's types.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,7 +16,8 @@ struct HttpRequest {
   std::string query;           // after '?', as sent
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case, in order of arrival
   std::string body;
-  std::string request_id;  // the client's X-Request-Id when it is fit to echo, else one of ours
+  std::shared_ptr<void> body_lease;  // holds the body's share of the server's memory for bodies
+  std::string request_id;            // the client's X-Request-Id when it is fit to echo, else one of ours
   bool http_1_0 = false;
   bool keep_alive = true;
 

@@ -20,7 +20,8 @@ struct HttpServerConfig {
   uint16_t port = 0;  // 0: any free one
   int io_threads = 1;
   int max_connections = 10'000;
-  uint64_t max_body_bytes = uint64_t{32} << 20;  // no route takes more
+  uint64_t max_body_bytes = uint64_t{32} << 20;       // no route takes more
+  uint64_t max_buffered_bytes = uint64_t{512} << 20;  // all bodies together; more get 503
   std::chrono::milliseconds header_timeout{10'000};
   std::chrono::milliseconds body_timeout{30'000};   // without a byte
   std::chrono::milliseconds idle_timeout{75'000};   // between requests
