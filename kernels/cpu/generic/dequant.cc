@@ -6,8 +6,6 @@
 namespace omnibus::kernels {
 namespace {
 
-constexpr int32_t kSuper = 256;
-
 float half(const uint8_t* p) {
   uint16_t bits = 0;
   std::memcpy(&bits, p, sizeof bits);
@@ -71,14 +69,16 @@ void q8_0_block(const uint8_t* b, float* out) {
 }
 
 void q2_k_block(const uint8_t* b, float* out) {
-  const uint8_t* scales = b;
-  const uint8_t* qs = b + 16;
   const float d = half(b + 80);
   const float dmin = half(b + 82);
-  for (int32_t i = 0; i < kSuper; ++i) {
-    const int32_t q = (qs[32 * (i / 128) + i % 32] >> (2 * ((i % 128) / 32))) & 3;
-    const uint8_t s = scales[i / 16];
-    out[i] = (d * static_cast<float>(s & 15)) * static_cast<float>(q) - dmin * static_cast<float>(s >> 4);
+  for (int32_t k = 0; k < 16; ++k) {
+    const float scale = d * static_cast<float>(b[k] & 15);
+    const float min = dmin * static_cast<float>(b[k] >> 4);
+    const uint8_t* qs = b + 16 + 32 * (k / 8) + 16 * (k % 2);
+    for (int32_t l = 0; l < 16; ++l) {
+      const int32_t q = (qs[l] >> (2 * (k % 8 / 2))) & 3;
+      out[16 * k + l] = scale * static_cast<float>(q) - min;
+    }
   }
 }
 
@@ -93,13 +93,15 @@ void q3_k_block(const uint8_t* b, float* out) {
     const int32_t high = (scales[8 + k % 4] >> (2 * (k / 4))) & 3;
     group_scale[k] = d * static_cast<float>((low | (high << 4)) - 32);
   }
-  for (int32_t i = 0; i < kSuper; ++i) {
-    const int32_t n = i / 128;
-    const int32_t j = (i % 128) / 32;
-    const int32_t l = i % 32;
-    const int32_t high = (hmask[l] >> (4 * n + j)) & 1;
-    const int32_t q = ((qs[32 * n + l] >> (2 * j)) & 3) + 4 * high - 4;
-    out[i] = group_scale[i / 16] * static_cast<float>(q);
+  for (int32_t k = 0; k < 16; ++k) {
+    const int32_t n = k / 8;
+    const int32_t j = k % 8 / 2;
+    const int32_t first = 16 * (k % 2);
+    for (int32_t l = first; l < first + 16; ++l) {
+      const int32_t high = (hmask[l] >> (4 * n + j)) & 1;
+      const int32_t q = ((qs[32 * n + l] >> (2 * j)) & 3) + 4 * high - 4;
+      out[32 * (k / 2) + l] = group_scale[k] * static_cast<float>(q);
+    }
   }
 }
 
@@ -148,20 +150,21 @@ void q5_k_block(const uint8_t* b, float* out) {
 }
 
 void q6_k_block(const uint8_t* b, float* out) {
-  const uint8_t* ql = b;
-  const uint8_t* qh = b + 128;
   const float d = half(b + 208);
   float group_scale[16];
   for (int32_t k = 0; k < 16; ++k) {
     group_scale[k] = d * static_cast<float>(static_cast<int8_t>(b[192 + k]));
   }
-  for (int32_t i = 0; i < kSuper; ++i) {
-    const int32_t n = i / 128;
-    const int32_t g = (i % 128) / 32;
-    const int32_t l = i % 32;
-    const int32_t low = (ql[64 * n + 32 * (g & 1) + l] >> (4 * (g / 2))) & 15;
-    const int32_t high = (qh[32 * n + l] >> (2 * g)) & 3;
-    out[i] = group_scale[i / 16] * static_cast<float>((low | (high << 4)) - 32);
+  // Runs of 16 elements share scale and shifts, so that the inner loop is plain.
+  for (int32_t k = 0; k < 16; ++k) {
+    const int32_t n = k / 8;
+    const int32_t g = k % 8 / 2;
+    const uint8_t* ql = b + 64 * n + 32 * (g & 1) + 16 * (k % 2);
+    const uint8_t* qh = b + 128 + 32 * n + 16 * (k % 2);
+    for (int32_t l = 0; l < 16; ++l) {
+      const int32_t q = ((ql[l] >> (4 * (g / 2))) & 15) | (((qh[l] >> (2 * g)) & 3) << 4);
+      out[16 * k + l] = group_scale[k] * static_cast<float>(q - 32);
+    }
   }
 }
 
