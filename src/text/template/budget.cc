@@ -12,6 +12,8 @@ namespace {
 constexpr int32_t kMaxNested = 1500;
 // Steps between two looks at the clock.
 constexpr int64_t kStepsPerCheck = 256;
+// Variables alone may be as large as a request's body.
+constexpr int64_t kLeastMemory = int64_t{64} << 20;
 
 [[noreturn]] void overrun(const std::string& what) {
   throw TemplateError(TemplateError::Kind::kBudget, "the template " + what);
@@ -21,13 +23,12 @@ constexpr int64_t kStepsPerCheck = 256;
 
 Budget::Budget(const TemplateBudget& limits)
     : limits_(limits),
-      memory_limit_(std::max<int64_t>(limits.output_bytes, 1) * 16 + (int64_t{64} << 20)),
-      deadline_(std::chrono::steady_clock::now() + std::chrono::milliseconds(limits.milliseconds)) {}
+      memory_limit_(std::max(limits.output_bytes * 32, kLeastMemory)),
+      deadline_(clock_.now_ns() + limits.milliseconds * 1'000'000) {}
 
 void Budget::check() {
   if (steps_ > limits_.steps) overrun("needs more than " + std::to_string(limits_.steps) + " steps");
-  if (std::chrono::steady_clock::now() > deadline_)
-    overrun("ran longer than " + std::to_string(limits_.milliseconds) + " ms");
+  if (clock_.now_ns() > deadline_) overrun("ran longer than " + std::to_string(limits_.milliseconds) + " ms");
   next_check_ = std::min(steps_ + kStepsPerCheck, limits_.steps + 1);
 }
 

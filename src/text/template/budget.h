@@ -2,10 +2,10 @@
 // template and no input can make the server hang or run out of memory.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
+#include "omnibus/base/common/clock.h"
 #include "omnibus/text/template/chat_template.h"
 
 namespace omnibus::jinja {
@@ -44,7 +44,8 @@ class Budget {
 
   const TemplateBudget limits_;
   const int64_t memory_limit_;
-  const std::chrono::steady_clock::time_point deadline_;
+  const SteadyClock clock_;
+  const MonotonicNs deadline_;
   int64_t steps_ = 0;
   int64_t next_check_ = 0;
   int64_t live_bytes_ = 0;

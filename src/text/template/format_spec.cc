@@ -15,9 +15,10 @@ constexpr int kMaxPrecision = 300;
 std::string in_base(Integer value, unsigned base, bool upper) {
   const bool negative = value < 0;
   auto rest = negative ? -static_cast<unsigned __int128>(value) : static_cast<unsigned __int128>(value);
+  const char* const alphabet = upper ? "0123456789ABCDEF" : "0123456789abcdef";
   std::string digits;
   do {
-    digits.push_back((upper ? "0123456789ABCDEF" : "0123456789abcdef")[static_cast<size_t>(rest % base)]);
+    digits.push_back(alphabet[static_cast<unsigned>(rest % base)]);
     rest /= base;
   } while (rest != 0);
   if (negative) digits.push_back('-');
