@@ -36,24 +36,26 @@ inline uint32_t load_u32(const uint8_t* p) {
 // Element i of a block of 32 nibbles: low nibbles first, then the high ones.
 inline int32_t nibble(const uint8_t* qs, int32_t i) { return i < 16 ? qs[i] & 15 : qs[i - 16] >> 4; }
 
-inline void f32_block(const uint8_t* b, float* out) { __builtin_memcpy(out, b, sizeof(float)); }
-inline void f16_block(const uint8_t* b, float* out) { *out = half(b); }
-inline void bf16_block(const uint8_t* b, float* out) {
+inline void f32_block(const uint8_t* __restrict b, float* __restrict out) {
+  __builtin_memcpy(out, b, sizeof(float));
+}
+inline void f16_block(const uint8_t* __restrict b, float* __restrict out) { *out = half(b); }
+inline void bf16_block(const uint8_t* __restrict b, float* __restrict out) {
   *out = float_of(static_cast<uint32_t>(b[0] | (b[1] << 8)) << 16);
 }
 
-inline void q4_0_block(const uint8_t* b, float* out) {
+inline void q4_0_block(const uint8_t* __restrict b, float* __restrict out) {
   const float d = half(b);
   for (int32_t i = 0; i < 32; ++i) out[i] = d * static_cast<float>(nibble(b + 2, i) - 8);
 }
 
-inline void q4_1_block(const uint8_t* b, float* out) {
+inline void q4_1_block(const uint8_t* __restrict b, float* __restrict out) {
   const float d = half(b);
   const float m = half(b + 2);
   for (int32_t i = 0; i < 32; ++i) out[i] = d * static_cast<float>(nibble(b + 4, i)) + m;
 }
 
-inline void q5_0_block(const uint8_t* b, float* out) {
+inline void q5_0_block(const uint8_t* __restrict b, float* __restrict out) {
   const float d = half(b);
   const uint32_t high = load_u32(b + 2);
   for (int32_t i = 0; i < 32; ++i) {
@@ -62,7 +64,7 @@ inline void q5_0_block(const uint8_t* b, float* out) {
   }
 }
 
-inline void q5_1_block(const uint8_t* b, float* out) {
+inline void q5_1_block(const uint8_t* __restrict b, float* __restrict out) {
   const float d = half(b);
   const float m = half(b + 2);
   const uint32_t high = load_u32(b + 4);
@@ -72,12 +74,12 @@ inline void q5_1_block(const uint8_t* b, float* out) {
   }
 }
 
-inline void q8_0_block(const uint8_t* b, float* out) {
+inline void q8_0_block(const uint8_t* __restrict b, float* __restrict out) {
   const float d = half(b);
   for (int32_t i = 0; i < 32; ++i) out[i] = static_cast<float>(static_cast<int8_t>(b[2 + i])) * d;
 }
 
-inline void q2_k_block(const uint8_t* b, float* out) {
+inline void q2_k_block(const uint8_t* __restrict b, float* __restrict out) {
   const float d = half(b + 80);
   const float dmin = half(b + 82);
   for (int32_t k = 0; k < 16; ++k) {
@@ -91,7 +93,7 @@ inline void q2_k_block(const uint8_t* b, float* out) {
   }
 }
 
-inline void q3_k_block(const uint8_t* b, float* out) {
+inline void q3_k_block(const uint8_t* __restrict b, float* __restrict out) {
   const uint8_t* hmask = b;
   const uint8_t* qs = b + 32;
   const uint8_t* scales = b + 96;
@@ -125,7 +127,7 @@ inline void scale_min(const uint8_t* s, int32_t j, int32_t& scale, int32_t& min)
   }
 }
 
-inline void q4_k_block(const uint8_t* b, float* out) {
+inline void q4_k_block(const uint8_t* __restrict b, float* __restrict out) {
   const float d = half(b);
   const float dmin = half(b + 2);
   for (int32_t j = 0; j < 8; ++j) {
@@ -141,7 +143,7 @@ inline void q4_k_block(const uint8_t* b, float* out) {
   }
 }
 
-inline void q5_k_block(const uint8_t* b, float* out) {
+inline void q5_k_block(const uint8_t* __restrict b, float* __restrict out) {
   const float d = half(b);
   const float dmin = half(b + 2);
   for (int32_t j = 0; j < 8; ++j) {
@@ -158,7 +160,7 @@ inline void q5_k_block(const uint8_t* b, float* out) {
   }
 }
 
-inline void q6_k_block(const uint8_t* b, float* out) {
+inline void q6_k_block(const uint8_t* __restrict b, float* __restrict out) {
   const float d = half(b + 208);
   float group_scale[16];
   for (int32_t k = 0; k < 16; ++k) {
