@@ -38,7 +38,7 @@ struct FieldRule {
   Status (*check)(std::string_view name, const Json& value) = nullptr;
 };
 
-// OK, or 400 naming the field, with the code of api.md §1.1. `value` is not null.
+// OK, or 400 naming the field, with the code of its kind of mistake. `value` is not null.
 Status check_field(const FieldRule& rule, const Json& value);
 
 // An integer, or a float that is one, as int64; `value` has passed kInteger.

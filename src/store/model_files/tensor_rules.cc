@@ -11,7 +11,7 @@
 namespace omnibus::model_files {
 namespace {
 
-// A vector (norm, bias, frequency factors) is read as floats; a matrix may have any type of the list.
+// A vector (norm, bias, frequency factors) is F32, F16 or BF16; a matrix may also be Q4_0 … Q8_0 or Q2_K … Q6_K.
 enum class Role { kVector, kMatrix };
 
 struct Rule {
