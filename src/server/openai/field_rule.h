@@ -1,5 +1,5 @@
 // FieldRule: what one field of a request may be. One table per kind of request (generation_fields.cc,
-// token_fields.cc) declares name, type, bounds, verdict and how the value is taken; validation walks it.
+// token_handlers.cc) declares name, type, bounds, verdict and how the value is taken; validation walks it.
 #pragma once
 
 #include <cstdint>
