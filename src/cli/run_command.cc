@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <optional>
 
 #include <fmt/format.h>
@@ -31,17 +30,19 @@ SamplingParams sampling_of(const RunConfig& config) {
 }  // namespace
 
 int run_command(const RunConfig& config) {
-  init_log(std::max(config.log.level, LogLevel::kWarning), config.log.format);
+  init_log(config.log.level, config.log.format);
   const SteadyClock clock;
   MetricsRegistry metrics;
   std::optional<ProgressBar> bar;
   if (isatty(STDERR_FILENO) == 1) bar.emplace("loading " + config.model);
-  auto model =
-      open_model(config.model, config.engine, config.chat_template_file, [&bar](int64_t done, int64_t total) {
-        if (bar) bar->update(done, total);
-      });
+  // Before the worker is made: it plans the cache for that many.
+  EngineOptions engine_options = config.engine;
+  engine_options.max_num_seqs = 1;
+  auto model = open_model(config.model, engine_options, config.chat_template_file,
+                          [&bar](int64_t done, int64_t total) {
+                            if (bar) bar->update(done, total);
+                          });
   if (!model.ok()) return report_failure(model.status());
-  model->engine.max_num_seqs = 1;
   auto engine = start_engine(*model, &metrics, &clock);
   if (!engine.ok()) return report_failure(engine.status());
   bar.reset();

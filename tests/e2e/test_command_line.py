@@ -1,6 +1,7 @@
 """The programs' command lines: help, version, wrong flags, wrong models."""
 
 import os
+import re
 import subprocess
 
 import pytest
@@ -22,10 +23,37 @@ def test_version():
     assert run("--version").stdout == result.stdout
 
 
-@pytest.mark.parametrize("command", [[], ["serve"], ["run"], ["pull"], ["list"], ["show"], ["version"]])
+COMMON = {"help", "config"}
+LOG = {"log-level", "log-format"}
+ENGINE = {
+    "max-model-len", "max-num-batched-tokens", "numerics", "threads", "cpu-isa", "kv-cache-memory",
+    "tensor-parallel-size", "pipeline-parallel-size", "seed", "chat-template",
+}  # fmt: skip
+FLAGS = {
+    "serve": COMMON | LOG | ENGINE | {
+        "host", "port", "max-body-bytes", "max-connections", "header-timeout", "body-timeout", "keep-alive-timeout",
+        "drain-timeout", "served-model-name", "api-key", "api-key-file", "allow-unauthenticated",
+        "max-waiting-requests", "any-model", "strict-fields", "trust-request-chat-template", "max-num-seqs",
+        "max-logprobs",
+    },
+    "run": COMMON | LOG | ENGINE | {"system", "temperature", "top-p", "top-k", "max-tokens"},
+    "pull": COMMON, "list": COMMON, "show": COMMON, "version": COMMON,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", FLAGS)
 def test_help(command):
-    result = run(*command, "--help")
-    assert result.returncode == 0 and result.stdout and not result.stderr
+    result = run(command, "--help")
+    assert result.returncode == 0 and not result.stderr
+    shown = re.findall(r"^ +(?:-\w, ?)?--(?:\[no-\])?([a-z-]+)", result.stdout, re.MULTILINE)
+    assert sorted(shown) == sorted(FLAGS[command])
+
+
+def test_help_names_every_command():
+    result = run("--help")
+    assert result.returncode == 0 and not result.stderr
+    for command in FLAGS:
+        assert re.search(rf"^ +{command}\b", result.stdout, re.MULTILINE), command
 
 
 @pytest.mark.parametrize(

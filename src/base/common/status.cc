@@ -1,7 +1,9 @@
 #include "omnibus/base/common/status.h"
 
 #include <charconv>
-#include <vector>
+#include <string>
+#include <string_view>
+#include <system_error>
 
 #include <absl/strings/cord.h>
 
@@ -9,31 +11,48 @@ namespace omnibus {
 namespace {
 
 constexpr char kDetailUrl[] = "omnibus.dev/ErrorDetail";
-constexpr char kSeparator = '\x1f';  // never part of a field name, type or code
+
+// Each part as its length, ':' and its bytes: `param` may hold any byte that a client sent as a key.
+void append_part(std::string& out, std::string_view part) {
+  out += std::to_string(part.size());
+  out += ':';
+  out += part;
+}
+
+std::string_view take_part(std::string_view& text) {
+  size_t size = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+  if (error != std::errc()) return {};
+  text.remove_prefix(static_cast<size_t>(end - text.data()) + 1);  // the ':' too
+  const std::string_view part = text.substr(0, size);
+  text.remove_prefix(part.size());
+  return part;
+}
+
+template <typename Number>
+void take_number(std::string_view& text, Number& number) {
+  const std::string_view part = take_part(text);
+  std::from_chars(part.data(), part.data() + part.size(), number);
+}
 
 std::string encode(const ErrorDetail& d) {
-  std::string out = std::to_string(d.http);
-  for (const std::string* s : {&d.type, &d.code, &d.param}) (out += kSeparator) += *s;
-  (out += kSeparator) += std::to_string(d.retry_after_ms);
+  std::string out;
+  append_part(out, std::to_string(d.http));
+  append_part(out, d.type);
+  append_part(out, d.code);
+  append_part(out, d.param);
+  append_part(out, std::to_string(d.retry_after_ms));
   return out;
 }
 
+// `text` is what encode() wrote.
 ErrorDetail decode(std::string_view text) {
-  std::vector<std::string> parts(1);
-  for (char c : text) {
-    if (c == kSeparator) {
-      parts.emplace_back();
-    } else {
-      parts.back() += c;
-    }
-  }
   ErrorDetail d;
-  if (parts.size() != 5) return d;
-  std::from_chars(parts[0].data(), parts[0].data() + parts[0].size(), d.http);
-  d.type = parts[1];
-  d.code = parts[2];
-  d.param = parts[3];
-  std::from_chars(parts[4].data(), parts[4].data() + parts[4].size(), d.retry_after_ms);
+  take_number(text, d.http);
+  d.type = take_part(text);
+  d.code = take_part(text);
+  d.param = take_part(text);
+  take_number(text, d.retry_after_ms);
   return d;
 }
 

@@ -12,6 +12,8 @@ namespace omnibus {
 namespace {
 
 constexpr int64_t kMany = 1 << 30;
+// No route takes more (openai_api.cc), so a larger limit would promise what is not kept.
+constexpr int64_t kMaxBodyBytes = 32 << 20;
 
 void declare_log(OptionSet& options, LogConfig& log) {
   options.begin_group("Log");
@@ -29,7 +31,6 @@ void declare_engine(OptionSet& options, EngineOptions& engine) {
   options.begin_group("Engine");
   options.add("max-model-len", engine.max_model_len, 1, kMany,
               "Longest prompt plus answer in tokens (default: the model's own)");
-  options.add("max-num-seqs", engine.max_num_seqs, 1, 65536, "Requests that run at the same time");
   options.add("max-num-batched-tokens", engine.max_num_batched_tokens, 1, kMany,
               "Tokens computed in one step (default: 512)");
   options.add_choice("numerics", engine.numerics,
@@ -47,6 +48,12 @@ void declare_engine(OptionSet& options, EngineOptions& engine) {
   options.add("tensor-parallel-size", engine.tensor_parallel_size, 1, 4096, "Devices that share each layer");
   options.add("pipeline-parallel-size", engine.pipeline_parallel_size, 1, 4096, "Stages of layers");
   options.add("seed", engine.seed, "Makes requests that bring no seed repeatable (default: random)");
+}
+
+// What concerns an engine of many requests.
+void declare_engine_for_many(OptionSet& options, EngineOptions& engine) {
+  declare_engine(options, engine);
+  options.add("max-num-seqs", engine.max_num_seqs, 1, 65536, "Requests that run at the same time");
   options.add("max-logprobs", engine.max_logprobs, 0, 20,
               "Most alternatives per token a request may ask for");
 }
@@ -55,10 +62,12 @@ void declare_http(OptionSet& options, HttpConfig& http) {
   options.begin_group("Listener");
   options.add("host", http.host, "ADDRESS", "Address to listen on");
   options.add("port", http.port, 0, 65535, "Port to listen on; 0: any free one");
-  options.add("max-body-bytes", http.max_body_bytes, 1024, int64_t{1} << 40, "Largest request body");
+  options.add("max-body-bytes", http.max_body_bytes, 1024, kMaxBodyBytes,
+              "Largest request body; routes that need less take less");
   options.add("max-connections", http.max_connections, 1, 1 << 20, "Open connections; more are turned away");
   options.add("header-timeout", http.header_timeout_s, 0.01, 86400, "Seconds a client has for its headers");
-  options.add("body-timeout", http.body_timeout_s, 0.01, 86400, "Seconds a client has for its body");
+  options.add("body-timeout", http.body_timeout_s, 0.01, 86400,
+              "Seconds that a client may pause within its body");
   options.add("keep-alive-timeout", http.keep_alive_timeout_s, 0.01, 86400,
               "Seconds an idle connection stays");
   options.add("drain-timeout", http.drain_timeout_s, 0, 86400,
@@ -150,7 +159,7 @@ void declare_options(OptionSet& options, ServeConfig& config) {
               "Let requests bring a chat template of their own");
   options.add("chat-template", config.chat_template_file, "FILE",
               "Jinja template in place of the model's own");
-  declare_engine(options, config.engine);
+  declare_engine_for_many(options, config.engine);
   declare_log(options, config.log);
 }
 

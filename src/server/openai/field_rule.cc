@@ -148,6 +148,12 @@ Status check_field(const FieldRule& rule, const Json& value) {
   return rule.check != nullptr ? rule.check(rule.name, value) : Status();
 }
 
+Status unknown_field(const std::string& name) {
+  const std::string quoted = quote_value(Json(name), kMaxNameInHeader);
+  return invalid_field(name.size() <= kMaxNameInHeader ? name : quoted, "Unknown field " + quoted,
+                       "unknown_parameter");
+}
+
 int64_t integer_of(const Json& value) {
   return value.is_number_float() ? static_cast<int64_t>(value.get<double>()) : value.get<int64_t>();
 }

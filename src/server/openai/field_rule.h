@@ -41,6 +41,9 @@ struct FieldRule {
 // OK, or 400 naming the field, with the code of its kind of mistake. `value` is not null.
 Status check_field(const FieldRule& rule, const Json& value);
 
+// 400 naming a field that no table has; a long name is cut, in the message and in `param`.
+Status unknown_field(const std::string& name);
+
 // An integer, or a float that is one, as int64; `value` has passed kInteger.
 int64_t integer_of(const Json& value);
 
@@ -67,7 +70,7 @@ Status take_fields(Json& body, std::span<const Field<Target>> table, const Field
       if ((candidate.rule.routes & options.route) != 0 && candidate.rule.name == name) field = &candidate;
     }
     if (field == nullptr) {
-      if (options.strict) return invalid_field(name, "Unknown field", "unknown_parameter");
+      if (options.strict) return unknown_field(name);
       ignored.push_back(name);
       continue;
     }

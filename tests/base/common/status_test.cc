@@ -15,6 +15,19 @@ TEST(Status, DetailSurvivesTheTrip) {
   EXPECT_EQ(got.retry_after_ms, 7);
 }
 
+// A client chooses the names of its keys: no byte in them may cost the rest of the detail.
+TEST(Status, DetailSurvivesAnyByteInAParam) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string param = std::string("a") + static_cast<char>(byte) + "b" + static_cast<char>(byte);
+    ErrorDetail d{.http = 422, .type = "", .code = "unknown_parameter", .param = param, .retry_after_ms = -3};
+    const ErrorDetail got = error_detail(with_detail(absl::InvalidArgumentError("m"), d));
+    EXPECT_EQ(got.http, 422) << byte;
+    EXPECT_EQ(got.code, "unknown_parameter") << byte;
+    EXPECT_EQ(got.param, param) << byte;
+    EXPECT_EQ(got.retry_after_ms, -3) << byte;
+  }
+}
+
 TEST(Status, DetailIsDerivedFromTheCode) {
   const ErrorDetail got = error_detail(absl::ResourceExhaustedError("queue"));
   EXPECT_EQ(got.http, 429);

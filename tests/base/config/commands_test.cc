@@ -98,7 +98,7 @@ TEST_F(ConfigFileTest, SectionsDottedKeysListsAndForeignSections) {
       "temperature = 0.5  # only run has it\n"
       "[serve]\nmodel = 'm.gguf'\nmax_num_seqs = 4\nserved-model-name = [\n 'a',\n 'b',\n]\n"
       "[serve.log]\nlevel = 'error'\n"
-      "[run]\nmax-num-seqs = 5\n");
+      "[run]\nmax-model-len = 5\n");
   const auto config = serve({"--config", path});
   EXPECT_EQ(config.engine.max_num_seqs, 4);
   EXPECT_EQ(config.model, "m.gguf");
@@ -106,7 +106,7 @@ TEST_F(ConfigFileTest, SectionsDottedKeysListsAndForeignSections) {
   EXPECT_EQ(config.log.level, LogLevel::kError);
   const auto command = parse({"run", "--config", path});
   ASSERT_TRUE(command.ok()) << command.status();
-  EXPECT_EQ(std::get<RunConfig>(*command).engine.max_num_seqs, 5);
+  EXPECT_EQ(std::get<RunConfig>(*command).engine.max_model_len, 5);
   EXPECT_EQ(std::get<RunConfig>(*command).temperature, 0.5);
   EXPECT_EQ(std::get<RunConfig>(*command).model, kDefaultModel);
 }
@@ -259,6 +259,26 @@ TEST(Commands, RunTakesModelAndPromptWords) {
   EXPECT_EQ(run.prompt_words, (Args{"why", "is", "it?"}));
   EXPECT_EQ(run.temperature, 0.0);
   EXPECT_EQ(run.max_tokens, 9);
+}
+
+TEST(Commands, RunHasOnlyTheOptionsItUses) {
+  for (const char* flag : {"--max-num-seqs", "--max-logprobs", "--port"}) {
+    EXPECT_THAT(error({"run", "m", flag, "1"}), HasSubstr(flag));
+    EXPECT_TRUE(parse({"serve", "m", flag, "1"}).ok()) << flag;
+  }
+}
+
+TEST(Commands, RunIsQuietUnlessAskedToSpeak) {
+  const auto level = [](const Args& args) { return std::get<RunConfig>(parse(args).value()).log.level; };
+  EXPECT_EQ(level({"run", "m"}), LogLevel::kWarning);
+  EXPECT_EQ(level({"run", "m", "--log-level", "debug"}), LogLevel::kDebug);
+  EXPECT_EQ(level({"run", "m", "--log-level", "error"}), LogLevel::kError);
+}
+
+// A limit above what any route takes would be a promise that is not kept.
+TEST(Commands, MaxBodyBytesIsBoundedByTheRoutes) {
+  EXPECT_EQ(serve({"--max-body-bytes", "33554432"}).http.max_body_bytes, 32 << 20);
+  EXPECT_THAT(error({"serve", "--max-body-bytes", "33554433"}), HasSubstr("--max-body-bytes"));
 }
 
 TEST(Commands, WordsAfterTwoDashesAreNotFlags) {

@@ -131,6 +131,19 @@ TEST(FieldTable, StrictRefusesUnknownOnly) {
   EXPECT_EQ(error_detail(take(R"({"mystery":1})", kOnChat, nullptr, true)).code, "unknown_parameter");
 }
 
+TEST(FieldTable, AnUnknownFieldIsNamedWithinBounds) {
+  const Status odd = take("{\"a\\u001fb\":1}", kOnChat, nullptr, true);
+  EXPECT_EQ(error_detail(odd).param,
+            "a\x1f"
+            "b");
+  EXPECT_EQ(error_detail(odd).code, "unknown_parameter");
+  EXPECT_NE(status_message(odd).find(R"("a\u001fb")"), std::string::npos) << status_message(odd);
+  const Status large = take(object(std::string(100'000, 'k'), "1"), kOnChat, nullptr, true);
+  EXPECT_LT(status_message(large).size(), 200U);
+  EXPECT_LT(error_detail(large).param.size(), 200U);
+  EXPECT_TRUE(status_message(large).find("kkkk") != std::string::npos);
+}
+
 TEST(FieldTable, IgnoredNamesAreSafeInAHeader) {
   EXPECT_EQ(ignored_fields_header({"a", "b\r\nX: y", "c,d", "\xc3\xa9"}), "a, b??X:?y, c?d, ??");
   std::vector<std::string> many(1000, std::string(100, 'x'));

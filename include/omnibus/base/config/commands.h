@@ -77,8 +77,9 @@ struct RunConfig {
   std::optional<double> top_p;
   std::optional<int32_t> top_k;
   std::optional<int32_t> max_tokens;
-  EngineOptions engine;  // engine.seed is also the seed of the answers
-  LogConfig log;
+  // engine.seed is also the seed of the answers; there is one sequence at a time, whatever max_num_seqs says.
+  EngineOptions engine;
+  LogConfig log{.level = LogLevel::kWarning};  // a conversation is no place for news
   std::string chat_template_file;
 };
 
