@@ -30,8 +30,9 @@ void declare_engine(OptionSet& options, EngineOptions& engine) {
   options.add("max-model-len", engine.max_model_len, 1, kMany,
               "Longest prompt plus answer in tokens (default: the model's own)");
   options.add("max-num-seqs", engine.max_num_seqs, 1, 65536, "Requests that run at the same time");
-  options.add("max-num-batched-tokens", engine.max_num_batched_tokens, 1, kMany,
-              "Tokens computed in one step (default: from the measured cost of a step)");
+  options.add(
+      "max-num-batched-tokens", engine.max_num_batched_tokens, 1, kMany,
+      "Tokens computed in one step, at least --max-num-seqs (default: 512, or --max-num-seqs if larger)");
   options.add_choice("numerics", engine.numerics,
                      {{"fast", NumericsOption::kFast}, {"f32", NumericsOption::kF32}},
                      "fast: 8-bit activations; f32: float activations and cache");
@@ -88,6 +89,12 @@ Status check_engine(const EngineOptions& engine) {
     if (size == 1) continue;
     return absl::InvalidArgumentError(
         fmt::format("{}: {} needs worker processes, which do not exist yet: only 1 is possible", flag, size));
+  }
+  if (engine.batched_tokens() < engine.max_num_seqs) {
+    return absl::InvalidArgumentError(fmt::format(
+        "--max-num-batched-tokens: {} is less than --max-num-seqs, {}: a step holds a token of each "
+        "running request",
+        engine.batched_tokens(), engine.max_num_seqs));
   }
   return check_feature_pairs(enabled_features(engine));
 }
