@@ -18,8 +18,6 @@
 namespace omnibus {
 namespace {
 
-constexpr int32_t kDefaultBatchedTokens = 512;
-
 Numerics numerics_of(NumericsOption option) {
   return option == NumericsOption::kF32 ? Numerics::kF32 : Numerics::kFast;
 }
@@ -94,7 +92,7 @@ StatusOr<ServedModel> open_model(const std::string& name, const EngineOptions& o
   OMNIBUS_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::create(std::move(spec)));
   model.engine.max_model_len = options.max_model_len.value_or(config.context_length);
   model.engine.max_num_seqs = options.max_num_seqs;
-  model.engine.max_num_batched_tokens = options.max_num_batched_tokens.value_or(kDefaultBatchedTokens);
+  model.engine.max_num_batched_tokens = options.batched_tokens();
   model.engine.numerics = numerics_of(options.numerics);
   OMNIBUS_ASSIGN_OR_RETURN(
       model.worker, make_worker(worker_config(std::move(file), options, model.engine, std::move(progress))));

@@ -17,8 +17,6 @@
 namespace omnibus {
 namespace {
 
-constexpr int32_t kBatchedTokens = 512;
-
 StatusOr<ServedModel> replay_model(const std::string& path, const ServeConfig& config) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return absl::NotFoundError(fmt::format("--script: cannot read '{}'", path));
@@ -30,7 +28,7 @@ StatusOr<ServedModel> replay_model(const std::string& path, const ServeConfig& c
   model.description = fmt::format("{} behaviours", script.behaviours.size());
   model.engine.max_model_len = config.engine.max_model_len.value_or(script.max_model_len);
   model.engine.max_num_seqs = config.engine.max_num_seqs;
-  model.engine.max_num_batched_tokens = config.engine.max_num_batched_tokens.value_or(kBatchedTokens);
+  model.engine.max_num_batched_tokens = config.engine.batched_tokens();
   model.engine.check_integrity = true;
   model.tokenizer = script.tokenizer;
   OMNIBUS_ASSIGN_OR_RETURN(model.chat_template, ChatTemplate::compile(script.chat_template));

@@ -31,8 +31,9 @@ void declare_engine(OptionSet& options, EngineOptions& engine) {
   options.begin_group("Engine");
   options.add("max-model-len", engine.max_model_len, 1, kMany,
               "Longest prompt plus answer in tokens (default: the model's own)");
-  options.add("max-num-batched-tokens", engine.max_num_batched_tokens, 1, kMany,
-              "Tokens computed in one step (default: 512)");
+  options.add(
+      "max-num-batched-tokens", engine.max_num_batched_tokens, 1, kMany,
+      "Tokens computed in one step, at least the requests running at once (default: 512 or these, if more)");
   options.add_choice("numerics", engine.numerics,
                      {{"fast", NumericsOption::kFast}, {"f32", NumericsOption::kF32}},
                      "fast: 8-bit activations; f32: float activations and cache");
@@ -97,6 +98,12 @@ Status check_engine(const EngineOptions& engine) {
     if (size == 1) continue;
     return absl::InvalidArgumentError(
         fmt::format("{}: {} needs worker processes, which do not exist yet: only 1 is possible", flag, size));
+  }
+  if (engine.batched_tokens() < engine.max_num_seqs) {
+    return absl::InvalidArgumentError(fmt::format(
+        "--max-num-batched-tokens: {} is less than --max-num-seqs, {}: a step holds a token of each "
+        "running request",
+        engine.batched_tokens(), engine.max_num_seqs));
   }
   return check_feature_pairs(enabled_features(engine));
 }

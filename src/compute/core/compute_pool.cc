@@ -49,7 +49,6 @@ class FlagComputePool final : public ComputePool {
     task_ = nullptr;
     raise_flag(start_, ++epoch_);
     for (std::thread& t : workers_) t.join();
-    if (pinned_caller_) pthread_setaffinity_np(caller_, sizeof caller_mask_, &caller_mask_);
   }
 
   Status start(const std::vector<int32_t>& cpus) {
@@ -62,17 +61,14 @@ class FlagComputePool final : public ComputePool {
     } catch (const std::system_error& e) {
       return absl::ResourceExhaustedError(fmt::format("compute pool: cannot start a thread: {}", e.what()));
     }
-    if (!cpus.empty()) {
-      caller_ = pthread_self();
-      pinned_caller_ = pthread_getaffinity_np(caller_, sizeof caller_mask_, &caller_mask_) == 0;
-      pin_this_thread(cpus[0]);
-    }
+    if (!cpus.empty()) first_cpu_ = cpus[0];
     return {};
   }
 
   int32_t threads() const override { return n_; }
 
   void run(Task task, void* context) override {
+    if (first_cpu_ >= 0) adopt_runner();
     if (n_ == 1) {
       task(context, 0, 1);
       return;
@@ -112,6 +108,14 @@ class FlagComputePool final : public ComputePool {
  private:
   ThreadState& state(int32_t i) { return states_[static_cast<size_t>(i)]; }
 
+  // The creator stays free: it goes on to start threads of other kinds, which would inherit its mask.
+  void adopt_runner() {
+    const pthread_t self = pthread_self();
+    if (pthread_equal(self, runner_) != 0) return;
+    runner_ = self;
+    if (pthread_equal(self, creator_) == 0) pin_this_thread(first_cpu_);
+  }
+
   void wait(int32_t thread, Flag& flag, uint32_t target) {
     if (wait_flag(flag, target, in_step_) > kStallNs) {
       state(thread).stalls.fetch_add(1, std::memory_order_relaxed);
@@ -137,10 +141,9 @@ class FlagComputePool final : public ComputePool {
   Task task_ = nullptr;
   void* context_ = nullptr;
   std::vector<std::thread> workers_;
-  // The owner's mask from before pinning; given back, so that a later pool sees all cores again.
-  pthread_t caller_{};
-  cpu_set_t caller_mask_{};
-  bool pinned_caller_ = false;
+  const pthread_t creator_ = pthread_self();
+  pthread_t runner_ = creator_;  // the thread of the last run()
+  int32_t first_cpu_ = -1;       // of thread 0; -1: no pinning
 };
 
 }  // namespace

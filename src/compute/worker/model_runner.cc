@@ -11,6 +11,13 @@ namespace {
 
 SampledLogprobs to_logprobs(DrawnLogprobs drawn) { return {drawn.sampled, std::move(drawn.top)}; }
 
+void fail_row(RowOutput& out, RowStatus status) {
+  out.status = status;
+  out.tokens.clear();
+  out.logprobs.clear();
+  out.prompt_logprobs.clear();
+}
+
 }  // namespace
 
 StatusOr<ModelRunner> ModelRunner::create(ModelInstance& instance, std::span<const KVGroupSpec> groups) {
@@ -77,13 +84,7 @@ void ModelRunner::fill_request(const HeadJob& job, const ScheduledRow& row, cons
 void ModelRunner::finish_job(const HeadJob& job, const ScheduledRow& row, const RequestState& state,
                              const HeadOutput& head, RowOutput& out) {
   if (out.status != RowStatus::kOk) return;
-  if (!head.finite) {
-    out.status = RowStatus::kNumericError;
-    out.tokens.clear();
-    out.logprobs.clear();
-    out.prompt_logprobs.clear();
-    return;
-  }
+  if (!head.finite) return fail_row(out, RowStatus::kNumericError);
   if (job.is_prompt) {
     out.prompt_logprobs.push_back(
         to_logprobs(logprobs_of(head, state.tokens[static_cast<size_t>(job.position)])));
@@ -95,10 +96,7 @@ void ModelRunner::finish_job(const HeadJob& job, const ScheduledRow& row, const 
   const StatusOr<TokenId> token = draw(head, state.sampling, job.position);
   if (!token.ok()) {  // the client's mask leaves nothing: its request fails, nobody else's
     log_warning("request {}: {}", state.id, status_message(token.status()));
-    out.status = RowStatus::kNumericError;
-    out.tokens.clear();
-    out.logprobs.clear();
-    return;
+    return fail_row(out, RowStatus::kNoCandidate);
   }
   out.tokens.push_back(*token);
   if (state.sampling.logprobs) out.logprobs.push_back(to_logprobs(logprobs_of(head, *token)));

@@ -6,7 +6,8 @@
 namespace omnibus {
 namespace {
 
-// FNV-1a over 64-bit words with a final avalanche per word: cheap, and any difference spreads.
+// FNV-1a over 64-bit words with a final avalanche per word: cheap, and any difference spreads. Whatever has a
+// length or alternatives says which first, so that no two plans give the same words.
 class Digest {
  public:
   explicit Digest(uint64_t seed) : h_(seed ^ 0xCBF29CE484222325ULL) {}
@@ -54,16 +55,15 @@ void add_new(Digest& d, const NewRequestData& data) {
   d.add_all(data.request.prompt_token_ids);
   d.add_all(data.output_token_ids);
   d.add_all(data.request.eos_token_ids);
+  d.add(data.request.adapter ? 1 : 0);
   if (data.request.adapter) d.add_text(data.request.adapter->digest);
+  d.add(data.request.media.size());
   for (const auto& item : data.request.media) {
     d.add(static_cast<uint64_t>(item.offset));
     d.add_text(item.hash);
   }
-  if (data.request.is_pooling()) {
-    d.add(1);
-  } else {
-    add_sampling(d, data.request.sampling());
-  }
+  d.add(data.request.params.index());
+  if (!data.request.is_pooling()) add_sampling(d, data.request.sampling());
 }
 
 void add_row(Digest& d, const ScheduledRow& row) {
@@ -72,6 +72,7 @@ void add_row(Digest& d, const ScheduledRow& row) {
   for (const auto& blocks : row.new_blocks) d.add_all(blocks);
   d.add(static_cast<uint64_t>(row.base_computed));
   d.add(static_cast<uint64_t>(row.n_tokens));
+  d.add(row.source.index());
   if (const auto* from = std::get_if<FromStep>(&row.source)) {
     d.add(from->seq);
     d.add(static_cast<uint64_t>(from->row));

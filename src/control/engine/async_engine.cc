@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <future>
 #include <string>
 #include <thread>
 #include <utility>
@@ -14,8 +15,9 @@
 namespace omnibus {
 namespace {
 
-// A step may take this long until its duration can be predicted.
-constexpr MonotonicNs kStallNs = 60'000'000'000;
+// A step may take this long before the server calls itself stuck. A big chunk of a big model on few cores
+// takes minutes; a restart by an impatient supervisor would only begin it again.
+constexpr MonotonicNs kStallNs = 300'000'000'000;
 // After a drain's limit: time for the aborted streams to hear of it.
 constexpr std::chrono::milliseconds kAbortGrace{1000};
 constexpr int64_t kWaitingPromptPerKv = 4;  // prompt tokens that may wait, in KV capacities
@@ -68,15 +70,22 @@ class AsyncEngineImpl final : public AsyncEngine {
   }
 
   Status warm_up_and_run() {
-    OMNIBUS_RETURN_IF_ERROR(core_.warm_up());
-    thread_ = std::thread([this] { core_.run(); });
-    return absl::OkStatus();
+    // On the engine thread from the first step on: the worker may bind itself to the thread that drives it.
+    std::promise<Status> warm;
+    std::future<Status> result = warm.get_future();
+    thread_ = std::thread([this, warm = std::move(warm)]() mutable {
+      const Status status = warm_up();
+      warm.set_value(status);
+      if (status.ok()) core_.run();
+    });
+    return result.get();
   }
 
   StatusOr<RequestId> submit(GenerateRequest request, OutputSink sink) override {
     const auto prompt_tokens = static_cast<int64_t>(request.prompt_token_ids.size());
     OMNIBUS_RETURN_IF_ERROR(scheduler_->can_serve(prompt_tokens));
-    OMNIBUS_RETURN_IF_ERROR(check_request(request, tokenizer_->vocab_size()));
+    OMNIBUS_RETURN_IF_ERROR(
+        check_request(request, tokenizer_->vocab_size(), tokenizer_->spec().end_of_generation));
     const RequestId id = next_id_.fetch_add(static_cast<RequestId>(request.n));
     auto parent = std::make_shared<ParentRequest>();
     parent->id = id;
@@ -131,6 +140,14 @@ class AsyncEngineImpl final : public AsyncEngine {
   }
 
  private:
+  Status warm_up() {
+    try {
+      return core_.warm_up();
+    } catch (const std::exception& e) {
+      return absl::InternalError(std::string("exception in the first step: ") + e.what());
+    }
+  }
+
   // During one step every open sequence may be cancelled and finish, and as many new ones come in and be
   // cancelled; the rest is for control.
   static size_t inbox_capacity(const EngineConfig& config) {

@@ -118,10 +118,11 @@ bool EngineCore::dispatch(EngineCommand& command) {
 
 bool EngineCore::handle(SubmitCommand& command) {
   const RequestId parent_id = command.parent->id;
+  // First, so that fail() finds every choice whatever goes wrong below.
+  for (const Request& choice : command.choices) parent_of_[choice.id] = parent_id;
   p_.outputs->open(std::move(command.parent));
   for (Request& choice : command.choices) {
     const RequestId id = choice.id;
-    parent_of_[id] = parent_id;
     p_.scheduler->add(std::move(choice));
     if (failed_) post(*p_.scheduler->abort(id, FinishReason::kError, engine_failed()));
   }
@@ -161,9 +162,23 @@ bool EngineCore::handle(const StopCommand& command) {
 void EngineCore::post(SequenceEvent event) {
   const auto it = parent_of_.find(event.id);
   OMNIBUS_CHECK(it != parent_of_.end(), "an event of a sequence that nobody opened");
-  const RequestId parent_id = it->second;
-  if (event.finish_reason) parent_of_.erase(it);
-  p_.outputs->post(parent_id, std::move(event));
+  const bool is_end = event.finish_reason.has_value();
+  p_.outputs->post(it->second, std::move(event));
+  if (is_end) parent_of_.erase(it);
+}
+
+// Sequences that clients wait for but the scheduler does not know: an exception came between.
+void EngineCore::end_strays(FinishReason reason, const Status& why) {
+  while (!parent_of_.empty()) {
+    SequenceEvent event;
+    event.id = parent_of_.begin()->first;
+    event.finish_reason = reason;
+    event.status = why;
+    event.time_ns = p_.clock->now_ns();
+    RequestTimeline& t = event.timeline;
+    t.arrival_ns = t.first_scheduled_ns = t.first_token_ns = t.finished_ns = event.time_ns;
+    post(std::move(event));
+  }
 }
 
 void EngineCore::abort_all(FinishReason reason, const Status& why) {
@@ -171,6 +186,7 @@ void EngineCore::abort_all(FinishReason reason, const Status& why) {
     auto event = p_.scheduler->abort(id, reason, why);
     if (event) post(std::move(*event));
   }
+  end_strays(reason, why);
   publish();
   p_.outputs->flush();
 }

@@ -104,6 +104,7 @@ class EngineCore {
   StatusOr<std::vector<SequenceEvent>> step();
   void post(SequenceEvent event);
   void abort_all(FinishReason reason, const Status& why);
+  void end_strays(FinishReason reason, const Status& why);
   void fail(const Status& why);
   void idle();
   void publish();

@@ -47,7 +47,9 @@ void RequestLedger::close_one(RequestId id) {
   const MonotonicNs now = clock_->now_ns();
   if (last_end_ns_ != 0) mean_gap_ns_ += (static_cast<double>(now - last_end_ns_) - mean_gap_ns_) * 0.1;
   last_end_ns_ = now;
-  if (sequences_ == 0) emptied_.notify_all();
+  if (sequences_ > 0) return;
+  last_end_ns_ = 0;  // time without work says nothing about how fast ends follow each other
+  emptied_.notify_all();
 }
 
 std::optional<int32_t> RequestLedger::cancel(RequestId id) {

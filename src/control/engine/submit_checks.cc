@@ -1,5 +1,6 @@
 #include "submit_checks.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -20,6 +21,22 @@ Status check_ids(const char* field, const std::vector<TokenId>& ids, int32_t voc
   return absl::OkStatus();
 }
 
+bool contains(const std::vector<TokenId>& ids, TokenId id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+// Before min_tokens no id that ends the answer may be drawn; of an allow list something must be left.
+Status check_allowed(const SamplingParams& p, const std::vector<TokenId>& end_of_generation) {
+  if (p.min_tokens <= 0 || p.allowed_token_ids.empty()) return absl::OkStatus();
+  for (TokenId id : p.allowed_token_ids) {
+    const bool is_eos = !p.ignore_eos && contains(end_of_generation, id);
+    if (!is_eos && !contains(p.stop_token_ids, id)) return absl::OkStatus();
+  }
+  return invalid_field("allowed_token_ids",
+                       "allowed_token_ids holds only tokens that end the answer, but min_tokens is " +
+                           std::to_string(p.min_tokens) + ": no token could be drawn");
+}
+
 bool is_utf8(const std::string& text) {
   std::string bytes = text;
   std::string valid;
@@ -29,12 +46,14 @@ bool is_utf8(const std::string& text) {
 
 }  // namespace
 
-Status check_request(const GenerateRequest& request, int32_t vocab_size) {
+Status check_request(const GenerateRequest& request, int32_t vocab_size,
+                     const std::vector<TokenId>& end_of_generation) {
   const SamplingParams& p = request.sampling;
   if (request.n < 1) return invalid_field("n", "n must be at least 1, not " + std::to_string(request.n));
   OMNIBUS_RETURN_IF_ERROR(check_ids("prompt", request.prompt_token_ids, vocab_size));
   OMNIBUS_RETURN_IF_ERROR(check_ids("stop_token_ids", p.stop_token_ids, vocab_size));
   OMNIBUS_RETURN_IF_ERROR(check_ids("allowed_token_ids", p.allowed_token_ids, vocab_size));
+  OMNIBUS_RETURN_IF_ERROR(check_allowed(p, end_of_generation));
   for (const auto& [id, bias] : p.logit_bias)
     if (id < 0 || id >= vocab_size)
       return invalid_field("logit_bias", "logit_bias: " + outside(id, vocab_size));

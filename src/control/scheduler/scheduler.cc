@@ -77,7 +77,12 @@ void Scheduler::add(Request request) {
   const RequestId id = request.id;
   auto [it, inserted] = sequences_.emplace(id, std::make_unique<Sequence>(std::move(request)));
   OMNIBUS_CHECK(inserted, "request ids are unique");
-  waiting_.push_back(it->second.get());
+  try {
+    waiting_.push_back(it->second.get());
+  } catch (...) {  // known and in no queue: never
+    sequences_.erase(it);
+    throw;
+  }
 }
 
 SequenceEvent Scheduler::event_of(const Sequence& sequence) const {

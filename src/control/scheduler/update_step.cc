@@ -53,6 +53,11 @@ std::optional<SequenceEvent> Scheduler::take_row(const SchedulerOutput& plan, co
   if (output.status == RowStatus::kNumericError)
     return abort(row.id, FinishReason::kError,
                  absl::InternalError("the model produced a number that is not finite for this request"));
+  if (output.status == RowStatus::kNoCandidate)
+    return abort(
+        row.id, FinishReason::kError,
+        invalid_field("allowed_token_ids",
+                      "allowed_token_ids and the tokens banned until min_tokens leave no token to draw"));
   take_prompt_logprobs(s, row, output);
   if (output.tokens.empty()) return std::nullopt;
 

@@ -25,6 +25,9 @@ struct Architecture {
 constexpr std::array<Architecture, 3> kArchitectures = {
     {{"llama", RopeStyle::kNorm}, {"qwen2", RopeStyle::kNeox}, {"qwen3", RopeStyle::kNeox}}};
 
+// Widest head that the attention kernels hold in registers and on the stack; ops check it again.
+constexpr int32_t kMaxHeadDim = 256;
+
 // Keys of features that are not built, with the value at which the feature is off.
 struct OffKey {
   const char* key;
@@ -253,9 +256,13 @@ Status ConfigReader::read_heads() {
                    fmt::format("value heads of {} beside key heads of {} are not supported", value_dim,
                                config_.head_dim));
   }
+  const std::string head_dim_key = key(has_key_length ? "attention.key_length" : "attention.head_count");
   if (config_.head_dim < 2 || config_.head_dim % 2 != 0) {
-    return bad(key("attention.key_length"),
-               fmt::format("heads of {} cannot be rotated (must be even)", config_.head_dim));
+    return bad(head_dim_key, fmt::format("heads of {} cannot be rotated (must be even)", config_.head_dim));
+  }
+  if (config_.head_dim > kMaxHeadDim) {
+    return unbuilt(head_dim_key,
+                   fmt::format("heads of {} are not supported (at most {})", config_.head_dim, kMaxHeadDim));
   }
   return absl::OkStatus();
 }

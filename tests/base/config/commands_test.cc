@@ -196,6 +196,19 @@ TEST(Commands, EveryEngineFlagReachesItsField) {
   EXPECT_EQ(engine.max_logprobs, 5);
 }
 
+// A step holds at least one token of every running request.
+TEST(Commands, TokenBudgetFollowsTheNumberOfRequests) {
+  EXPECT_EQ(serve({}).engine.batched_tokens(), 512);
+  EXPECT_EQ(serve({"--max-num-seqs", "600"}).engine.batched_tokens(), 600);
+  EXPECT_EQ(serve({"--max-num-seqs", "64", "--max-num-batched-tokens", "64"}).engine.batched_tokens(), 64);
+  for (const char* command : {"serve", "run"}) {
+    const std::string refused = error({command, "--max-num-seqs", "600", "--max-num-batched-tokens", "512"});
+    EXPECT_THAT(refused, HasSubstr("--max-num-batched-tokens: 512"));
+    EXPECT_THAT(refused, HasSubstr("--max-num-seqs, 600"));
+  }
+  EXPECT_THAT(error({"serve", "--max-num-batched-tokens", "16"}), HasSubstr("--max-num-batched-tokens: 16"));
+}
+
 TEST(Commands, BadValuesNameTheFlag) {
   const struct {
     Args args;

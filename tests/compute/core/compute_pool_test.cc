@@ -1,9 +1,12 @@
 #include "omnibus/compute/core/compute_pool.h"
 
 #include <atomic>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
 
 #include "omnibus/base/common/status.h"
 
@@ -67,13 +70,35 @@ TEST(ComputePool, SleepsBetweenStepsAndWakes) {
   EXPECT_EQ(count, 40);
 }
 
-TEST(ComputePool, PinnedPoolRunsAndGivesTheMaskBack) {
+// Number of CPUs that the calling thread may run on.
+int allowed_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  EXPECT_EQ(pthread_getaffinity_np(pthread_self(), sizeof set, &set), 0);
+  return CPU_COUNT(&set);
+}
+
+// The creator of a pool starts the front end's threads: neither it nor they may be bound to a core.
+TEST(ComputePool, PinsItsThreadsButNotItsCreator) {
+  const int before = allowed_cpus();
   const int32_t cores = available_cores();
   auto pool = make_pool(0, true);
   EXPECT_EQ(pool->threads(), cores);
-  std::atomic<int32_t> count{0};
-  pool->parallel([&](int32_t, int32_t) { ++count; });
-  EXPECT_EQ(count, pool->threads());
+  std::vector<int> allowed(static_cast<size_t>(cores), 0);
+  auto note = [&](int32_t thread, int32_t) { allowed[static_cast<size_t>(thread)] = allowed_cpus(); };
+  pool->parallel(note);
+  EXPECT_EQ(allowed[0], before);
+  EXPECT_EQ(allowed_cpus(), before);
+  std::thread other([&] { EXPECT_EQ(allowed_cpus(), before); });
+  other.join();
+  for (int32_t run = 0; run < 2; ++run) {
+    std::thread runner([&] { pool->parallel(note); });
+    runner.join();
+    for (size_t i = 1; i < allowed.size(); ++i) EXPECT_EQ(allowed[i], 1) << "thread " << i;
+    EXPECT_EQ(allowed[0], 1) << "the runner";
+    pool->parallel(note);
+    EXPECT_EQ(allowed[0], before) << "the creator";
+  }
   pool.reset();
   EXPECT_EQ(available_cores(), cores);
 }

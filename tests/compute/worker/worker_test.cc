@@ -152,11 +152,14 @@ TEST(WorkerTest, MinTokensBansEndsAndAMaskThatLeavesNothingFailsAlone) {
   auto& nothing = std::get<SamplingParams>(requests[1].params);
   nothing.allowed_token_ids = {2};
   nothing.min_tokens = 3;
+  nothing.prompt_logprobs = 1;
   const auto results = driver.run(requests, {});
   const auto& tokens = results.at(1).tokens;
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(tokens[i], 40);
   EXPECT_TRUE(std::count(tokens.begin(), tokens.end(), 2) + std::count(tokens.begin(), tokens.end(), 17) > 5);
-  EXPECT_EQ(results.at(2).status, RowStatus::kNumericError);
+  EXPECT_EQ(results.at(2).status, RowStatus::kNoCandidate);
+  EXPECT_TRUE(results.at(2).tokens.empty());
+  EXPECT_TRUE(results.at(2).prompt_logprobs.empty());
   EXPECT_EQ(results.at(3).status, RowStatus::kOk);
 }
 

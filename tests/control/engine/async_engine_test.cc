@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <future>
+#include <mutex>
+#include <set>
 #include <stdexcept>
 #include <thread>
 
@@ -72,6 +74,25 @@ TEST(AsyncEngine, ReadyOnlyAfterRealSteps) {
   EXPECT_EQ(health.used_blocks, 0);
 }
 
+// What a worker binds to the thread that drives it (cores) must not reach the threads of the front end.
+TEST(AsyncEngine, EveryStepRunsOnTheEngineThread) {
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  FakeWorkerOptions options;
+  options.before_commit = [&](const SchedulerOutput&) -> Status {
+    std::lock_guard lock(mutex);
+    threads.insert(std::this_thread::get_id());
+    return absl::OkStatus();
+  };
+  EngineFixture f(options);
+  ASSERT_TRUE(f.status.ok());
+  ASSERT_TRUE(f.engine->submit(generate("x", 3), f.collector.sink()).ok());
+  ASSERT_TRUE(f.collector.wait(1));
+  std::lock_guard lock(mutex);
+  EXPECT_EQ(threads.size(), 1U);
+  EXPECT_EQ(threads.count(std::this_thread::get_id()), 0U);
+}
+
 TEST(AsyncEngine, StartFailsWhenTheWarmUpDoes) {
   FakeWorkerOptions options;
   options.is_nan = [](const Request&, size_t) { return true; };
@@ -122,6 +143,22 @@ TEST(AsyncEngine, RefusalsNameTheFieldAndTheNumbers) {
   r = generate("ab", 5);
   r.sampling.allowed_token_ids = {99999};
   EXPECT_EQ(error_detail(refused(r)).param, "allowed_token_ids");
+  // Until min_tokens nothing that ends the answer may be drawn.
+  const TokenId eos = f.tokenizer->spec().end_of_generation.at(0);
+  r = generate("ab", 5);
+  r.sampling.allowed_token_ids = {eos, 'q'};
+  r.sampling.stop_token_ids = {'q'};
+  r.sampling.min_tokens = 1;
+  EXPECT_EQ(error_detail(refused(r)).param, "allowed_token_ids");
+  EXPECT_EQ(error_detail(refused(r)).http, 400);
+  for (const int32_t way : {0, 1, 2}) {
+    GenerateRequest fine = r;
+    if (way == 0) fine.sampling.min_tokens = 0;
+    if (way == 1) fine.sampling.ignore_eos = true;
+    if (way == 2) fine.sampling.stop_token_ids.clear();
+    EXPECT_TRUE(f.engine->submit(fine, f.collector.sink()).ok()) << way;
+  }
+  ASSERT_TRUE(f.collector.wait(3));
   r = generate("ab", 5);
   r.sampling.stop = {""};
   EXPECT_EQ(error_detail(refused(r)).param, "stop");
@@ -414,7 +451,9 @@ TEST(AsyncEngine, StandingStepIsReportedAsStalled) {
   ASSERT_TRUE(f.engine->submit(generate("x", 2), f.collector.sink()).ok());
   gate.wait_arrived();
   EXPECT_TRUE(f.engine->health().ready);
-  clock.now += 61'000'000'000;
+  clock.now += 299'000'000'000;  // a slow machine is not a dead one
+  EXPECT_TRUE(f.engine->health().ready);
+  clock.now += 2'000'000'000;
   EXPECT_EQ(f.engine->health().reason, "stalled");
   gate.release();
   ASSERT_TRUE(f.collector.wait(1));

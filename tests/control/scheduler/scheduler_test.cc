@@ -313,6 +313,25 @@ TEST(Scheduler, OneBadRowEndsOneRequest) {
   for (RequestId id : {1, 3}) EXPECT_EQ(loop.tokens[id], expected(request_of(id, 6, 9), 4096).first);
 }
 
+TEST(Scheduler, RowWithoutACandidateIsTheClientsError) {
+  Loop loop(config_of(4, 32), {});
+  for (RequestId id = 1; id <= 2; ++id) loop.scheduler->add(request_of(id, 6, 9));
+  const SchedulerOutput plan = loop.scheduler->schedule();
+  ModelRunnerOutput output = loop.execute(plan);
+  ASSERT_EQ(output.rows.size(), 2U);
+  RowOutput empty;
+  empty.id = output.rows[0].id;
+  empty.status = RowStatus::kNoCandidate;
+  output.rows[0] = empty;
+  const auto events = loop.scheduler->update_from_output(plan, output);
+  ASSERT_TRUE(events.ok()) << events.status();
+  ASSERT_EQ(events->size(), 2U);
+  EXPECT_EQ(events->at(0).finish_reason, FinishReason::kError);
+  EXPECT_EQ(error_detail(events->at(0).status).http, 400);
+  EXPECT_EQ(error_detail(events->at(0).status).param, "allowed_token_ids");
+  EXPECT_FALSE(events->at(1).finish_reason);
+}
+
 TEST(Scheduler, OutputThatDoesNotFitThePlanChangesNothing) {
   Loop loop(config_of(4, 32), {});
   loop.scheduler->add(request_of(1, 6, 9));

@@ -167,6 +167,33 @@ TEST(ModelConfig, SizesOutOfRangeAreNamed) {
   }
 }
 
+// The kernels' limit: a wider head must be refused here, by its key, and not stop the process later.
+TEST(ModelConfig, HeadsWiderThanTheKernelsAreRefusedByKey) {
+  for (const uint64_t wide : {258, 512, 16384}) {
+    DenseFile sizes;
+    sizes.layers = sizes.heads = sizes.kv_heads = 1;
+    sizes.head_dim = wide;
+    sizes.matrix_type = GgmlType::kF32;  // any width is whole blocks
+    SCOPED_TRACE(wide);
+    expect_refused(dense_file(sizes), "llama.attention.key_length", StatusCode::kUnimplemented);
+  }
+  DenseFile derived;  // without the key the width of a head follows from the count
+  derived.matrix_type = GgmlType::kF32;
+  derived.hidden = 1032;
+  derived.heads = 2;
+  derived.kv_heads = 1;
+  derived.head_dim = 516;
+  GgufWriter file = dense_file(derived);
+  file.erase("llama.attention.key_length");
+  file.erase("llama.attention.value_length");
+  expect_refused(file, "llama.attention.head_count", StatusCode::kUnimplemented);
+  DenseFile widest;
+  widest.head_dim = 256;
+  const auto config = read(dense_file(widest));
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->head_dim, 256);
+}
+
 TEST(ModelConfig, WrongKindsAreNamed) {
   for (const char* key : {"general.architecture", "llama.rope.freq_base", "llama.block_count"}) {
     GgufWriter file = dense_file();

@@ -2,6 +2,7 @@
 // reference from then on.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -30,7 +31,7 @@ struct LogConfig {
 struct EngineOptions {
   std::optional<int32_t> max_model_len;           // tokens; absent: the model's own
   int32_t max_num_seqs = 32;                      // requests running at once
-  std::optional<int32_t> max_num_batched_tokens;  // tokens per step; absent: 512
+  std::optional<int32_t> max_num_batched_tokens;  // tokens per step; absent: batched_tokens()
   NumericsOption numerics = NumericsOption::kFast;
   CpuIsaOption cpu_isa = CpuIsaOption::kAuto;
   int32_t threads = 0;              // compute threads; 0: one per core
@@ -39,6 +40,9 @@ struct EngineOptions {
   int32_t pipeline_parallel_size = 1;
   std::optional<uint64_t> seed;  // seeds the draw of requests that bring none; absent: from the system
   int32_t max_logprobs = 20;     // most alternatives a request may ask for
+
+  // The token budget of a step: as asked, else 512, or one token for each request if these are more.
+  int32_t batched_tokens() const { return max_num_batched_tokens.value_or(std::max(512, max_num_seqs)); }
 };
 
 // Limits of the HTTP listener. Times in seconds.

@@ -15,8 +15,8 @@ namespace omnibus {
 class ComputePool {
  public:
   // threads <= 0: physical cores within the affinity mask and the cgroup quota. `pin`: thread i to the i-th
-  // such core; the calling thread becomes thread 0 and gets its mask back when the pool ends (create and
-  // destroy on one thread; threads it starts meanwhile inherit the pin).
+  // such core. The thread that calls run() is thread 0; it is pinned, for good, at its first run() unless it
+  // is the one that created the pool, whose mask never changes: threads it starts later inherit no pin.
   static StatusOr<std::unique_ptr<ComputePool>> create(int32_t threads, bool pin);
   virtual ~ComputePool() = default;
 

@@ -11,8 +11,10 @@
 
 namespace omnibus {
 
-// kNumericError: NaN or Inf in this row's logits; the request fails alone, its neighbours go on.
-enum class RowStatus : uint8_t { kOk, kNumericError };
+// Otherwise than kOk the request fails alone, its neighbours go on, and the row holds nothing.
+// kNumericError: NaN or Inf in this row's logits. kNoCandidate: the request's own allow list and bans leave
+// no token to draw.
+enum class RowStatus : uint8_t { kOk, kNumericError, kNoCandidate };
 
 // Ids and logprobs only; bytes of tokens are filled in by OutputProcessor.
 struct SampledLogprobs {

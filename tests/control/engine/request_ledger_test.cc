@@ -1,0 +1,44 @@
+#include "src/control/engine/request_ledger.h"
+
+#include <gtest/gtest.h>
+
+namespace omnibus {
+namespace {
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+int64_t retry_after_of_full(RequestLedger& ledger, RequestId id) {
+  const Status refused = ledger.open(id, 1, 1);
+  EXPECT_EQ(error_detail(refused).http, 429);
+  return error_detail(refused).retry_after_ms;
+}
+
+// Retry-After is the usual time between two ends while there is work; idle hours are not part of it.
+TEST(RequestLedger, IdleTimeDoesNotCountInRetryAfter) {
+  ManualClock clock;
+  clock.advance_ns(kSecond);
+  RequestLedger ledger({1, 1000}, &clock);
+  for (RequestId id = 1; id <= 20; ++id) {
+    ASSERT_TRUE(ledger.open(id, 1, 1).ok());
+    EXPECT_EQ(retry_after_of_full(ledger, 100 + id), 1000) << "after " << id - 1 << " idle hours";
+    ledger.close_one(id);
+    clock.advance_ns(3600 * kSecond);
+  }
+}
+
+TEST(RequestLedger, RetryAfterFollowsTheGapsOfABusyServer) {
+  ManualClock clock;
+  clock.advance_ns(kSecond);
+  RequestLedger ledger({2, 1000}, &clock);
+  ASSERT_TRUE(ledger.open(1, 1, 1).ok());
+  for (RequestId id = 2; id <= 100; ++id) {
+    ASSERT_TRUE(ledger.open(id, 1, 1).ok());
+    clock.advance_ns(7 * kSecond);
+    ledger.close_one(id - 1);
+  }
+  ASSERT_TRUE(ledger.open(200, 1, 1).ok());
+  EXPECT_EQ(retry_after_of_full(ledger, 201), 7000);
+}
+
+}  // namespace
+}  // namespace omnibus
