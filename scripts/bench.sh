@@ -1,16 +1,21 @@
 #!/bin/sh
-# Measures omnibus beside llama.cpp on the default model.
-#   bench.sh [speed | accuracy]    default both
-# speed: both servers over HTTP, in turns; accuracy: KL, top-1 and perplexity against a float64 forward pass.
+# Measures the kernels, and omnibus beside llama.cpp on the default model.
+#   bench.sh [kernels | speed | accuracy]    default all three
+# kernels: Google Benchmark, in shares of what the machine can do right now, short runs; speed: both servers over HTTP, in turns; accuracy: KL, top-1 and perplexity against a float64 forward pass.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
-case "${1-}" in '' | speed | accuracy) ;; *)
-  echo "usage: bench.sh [speed | accuracy]" >&2
+case "${1-}" in '' | kernels | speed | accuracy) ;; *)
+  echo "usage: bench.sh [kernels | speed | accuracy]" >&2
   exit 2
   ;;
 esac
-sh scripts/install_deps.sh build test
+sh scripts/install_deps.sh build test bench
+if [ "${1-kernels}" = kernels ]; then
+  sh scripts/build.sh bench bench_kernels
+  out/bench/benchmarks/kernels/bench_kernels --benchmark_min_time=0.05
+  [ $# -eq 0 ] || exit 0
+fi
 sh scripts/build.sh release
 sh benchmarks/peers/llama_cpp/fetch_and_build.sh >&2
 peer=out/peers/llama_cpp

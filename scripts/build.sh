@@ -1,6 +1,6 @@
 #!/bin/sh
 # Configures (when needed) and builds; leaves links to the programs in build/.
-#   build.sh [PRESET [TARGET...]]     PRESET: release (default), debug, asan, tsan
+#   build.sh [PRESET [TARGET...]]     PRESET: release (default), bench, debug, asan, tsan, fuzz
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"

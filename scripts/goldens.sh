@@ -20,6 +20,12 @@ oracle() {
 oracle gguf_goldens.py
 oracle sampler_goldens.py tests/data/goldens/sampler.txt
 oracle tokenizer_goldens.py --out tests/text/tokenizer/goldens
+oracle dequant_goldens.py tests/data/dequant.golden
+templates=tests/data/goldens/template
+oracle template_goldens.py expressions $templates/expressions.json
+oracle template_goldens.py unicode $templates/unicode.json # by Python 3.11's Unicode tables
+oracle template_goldens.py templates tests/data/templates $templates/templates.json
+oracle template_goldens.py corpus "$(sh scripts/template_corpus.sh)" $templates/corpus.json "$model"
 oracle default_model_goldens.py "$model" tests/data/goldens
 if "$python" -c 'import torch, transformers' 2>/dev/null; then
   "$python" tests/data/make_tiny_models.py out/tiny_models

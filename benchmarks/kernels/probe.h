@@ -1,5 +1,5 @@
 // What this machine can do right now, measured in the same process as the kernels: the only honest yardstick
-// on a shared box (docs/cpu-kernels.md, protocol).
+// on a shared box (docs/cpu-kernels.md, Measuring).
 #pragma once
 
 #include "omnibus/compute/core/compute_pool.h"

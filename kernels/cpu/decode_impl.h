@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "omnibus_kernels/dequant.h"
 #include "omnibus_kernels/gemm.h"
 
+#include "dequant_impl.h"
 #include "record_size.h"
 
 namespace omnibus::kernels {
@@ -60,14 +60,13 @@ inline void decode_records(const uint8_t* panel, int32_t first, int32_t groups, 
 
 inline void decode_blocks(const GemmParams& p, const uint8_t* panel, int32_t column, int32_t columns,
                           float* out) {
-  const BlockLayout layout = block_layout(p.ggml_type);
-  float row[kDecodeColumns];
+  const Decoder& decoder = *find_decoder(p.ggml_type);
+  const int64_t first = static_cast<int64_t>(column / decoder.layout.elements) * decoder.layout.bytes;
+  alignas(64) float rows[kPanelRows][kDecodeColumns];
   for (int32_t r = 0; r < kPanelRows; ++r) {
-    const uint8_t* src =
-        panel + r * p.row_bytes + static_cast<int64_t>(column / layout.elements) * layout.bytes;
-    dequantize_blocks(p.ggml_type, src, columns / layout.elements, row);
-    for (int32_t k = 0; k < columns; ++k) out[k * kPanelRows + r] = row[k];
+    decode_row(p.ggml_type, panel + r * p.row_bytes + first, columns / decoder.layout.elements, rows[r]);
   }
+  for (int32_t k = 0; k < columns; k += 16) transpose16(rows[0] + k, kDecodeColumns, out + k * kPanelRows);
 }
 
 // Columns [column, column + columns) of the panel, a multiple of 32 (kBlocks: of the block) from a multiple

@@ -141,5 +141,41 @@ inline uint32_t lanes_above(F x, F y) {
   return low | (high << 8);
 }
 
+inline __m256 pair_low(__m256 a, __m256 b) {
+  return _mm256_castpd_ps(_mm256_unpacklo_pd(_mm256_castps_pd(a), _mm256_castps_pd(b)));
+}
+inline __m256 pair_high(__m256 a, __m256 b) {
+  return _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(a), _mm256_castps_pd(b)));
+}
+// 8 x 8; rows of `out` are 16 floats apart.
+inline void transpose8(const float* in, int64_t stride, float* out) {
+  __m256 quad[4][2];  // quad[j][g]: columns 4L + j of rows 4g ... 4g + 3 in lane L
+  for (int g = 0; g < 2; ++g) {
+    const float* row = in + 4 * g * stride;
+    const __m256 a = _mm256_loadu_ps(row);
+    const __m256 b = _mm256_loadu_ps(row + stride);
+    const __m256 c = _mm256_loadu_ps(row + 2 * stride);
+    const __m256 d = _mm256_loadu_ps(row + 3 * stride);
+    const __m256 ab_low = _mm256_unpacklo_ps(a, b);
+    const __m256 ab_high = _mm256_unpackhi_ps(a, b);
+    const __m256 cd_low = _mm256_unpacklo_ps(c, d);
+    const __m256 cd_high = _mm256_unpackhi_ps(c, d);
+    quad[0][g] = pair_low(ab_low, cd_low);
+    quad[1][g] = pair_high(ab_low, cd_low);
+    quad[2][g] = pair_low(ab_high, cd_high);
+    quad[3][g] = pair_high(ab_high, cd_high);
+  }
+  for (int j = 0; j < 4; ++j) {
+    _mm256_storeu_ps(out + 16 * j, _mm256_permute2f128_ps(quad[j][0], quad[j][1], 0x20));
+    _mm256_storeu_ps(out + 16 * (4 + j), _mm256_permute2f128_ps(quad[j][0], quad[j][1], 0x31));
+  }
+}
+inline void transpose16(const float* in, int64_t stride, float* out) {
+  transpose8(in, stride, out);
+  transpose8(in + 8 * stride, stride, out + 8);
+  transpose8(in + 8, stride, out + 16 * 8);
+  transpose8(in + 8 * stride + 8, stride, out + 16 * 8 + 8);
+}
+
 }  // namespace
 }  // namespace omnibus::kernels

@@ -85,5 +85,42 @@ inline int32_t max_lanes_i(I a) { return _mm512_reduce_max_epi32(a); }
 inline int32_t sum_lanes_i(I a) { return _mm512_reduce_add_epi32(a); }
 inline uint32_t lanes_above(F a, F b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
 
+inline __m512 pair_low(__m512 a, __m512 b) {
+  return _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)));
+}
+inline __m512 pair_high(__m512 a, __m512 b) {
+  return _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)));
+}
+// First 4 x 4 within 128-bit lanes, then the lanes: quad[j][g] holds columns 4L + j of rows 4g ... 4g + 3 in
+// lane L.
+inline void transpose16(const float* in, int64_t stride, float* out) {
+  __m512 quad[4][4];
+  for (int g = 0; g < 4; ++g) {
+    const float* row = in + 4 * g * stride;
+    const __m512 a = load(row);
+    const __m512 b = load(row + stride);
+    const __m512 c = load(row + 2 * stride);
+    const __m512 d = load(row + 3 * stride);
+    const __m512 ab_low = _mm512_unpacklo_ps(a, b);
+    const __m512 ab_high = _mm512_unpackhi_ps(a, b);
+    const __m512 cd_low = _mm512_unpacklo_ps(c, d);
+    const __m512 cd_high = _mm512_unpackhi_ps(c, d);
+    quad[0][g] = pair_low(ab_low, cd_low);
+    quad[1][g] = pair_high(ab_low, cd_low);
+    quad[2][g] = pair_low(ab_high, cd_high);
+    quad[3][g] = pair_high(ab_high, cd_high);
+  }
+  for (int j = 0; j < 4; ++j) {
+    const __m512 even_a = _mm512_shuffle_f32x4(quad[j][0], quad[j][1], 0x88);
+    const __m512 even_b = _mm512_shuffle_f32x4(quad[j][2], quad[j][3], 0x88);
+    const __m512 odd_a = _mm512_shuffle_f32x4(quad[j][0], quad[j][1], 0xDD);
+    const __m512 odd_b = _mm512_shuffle_f32x4(quad[j][2], quad[j][3], 0xDD);
+    store(out + 16 * j, _mm512_shuffle_f32x4(even_a, even_b, 0x88));
+    store(out + 16 * (4 + j), _mm512_shuffle_f32x4(odd_a, odd_b, 0x88));
+    store(out + 16 * (8 + j), _mm512_shuffle_f32x4(even_a, even_b, 0xDD));
+    store(out + 16 * (12 + j), _mm512_shuffle_f32x4(odd_a, odd_b, 0xDD));
+  }
+}
+
 }  // namespace
 }  // namespace omnibus::kernels

@@ -156,5 +156,12 @@ inline uint32_t lanes_above(const F& a, const F& b) {  // bit i: a > b
 }
 #undef OMNIBUS_LANES
 
+// 16 rows of 16 columns, row r at in + r * stride, to [column][row].
+inline void transpose16(const float* in, int64_t stride, float* out) {
+  for (int k = 0; k < 16; ++k) {
+    for (int r = 0; r < 16; ++r) out[16 * k + r] = in[r * stride + k];
+  }
+}
+
 }  // namespace
 }  // namespace omnibus::kernels

@@ -1,4 +1,4 @@
-"""The exact shapes of /v1/chat/completions (api.md §2.4, §2.5), read from the wire."""
+"""The exact shapes of /v1/chat/completions, read from the wire."""
 
 import pytest
 import requests

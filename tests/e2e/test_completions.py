@@ -1,4 +1,4 @@
-"""/v1/completions: prompts in all forms, echo, legacy logprobs (api.md §3)."""
+"""/v1/completions: prompts in all forms, echo, legacy logprobs."""
 
 import pytest
 

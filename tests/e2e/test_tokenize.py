@@ -1,4 +1,4 @@
-"""/tokenize and /detokenize (api.md §8)."""
+"""/tokenize and /detokenize."""
 
 import pytest
 

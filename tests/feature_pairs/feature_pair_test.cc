@@ -2,8 +2,8 @@
 //
 // A real engine on a small random model, in process. The reference engine runs the probe alone, whole in one
 // step, with room for everything. The engine under test runs it among neighbours, with both features on.
-// Whatever the two features are, the probe's answer must be the reference's, bit for bit (DESIGN P5); and
-// each feature must be seen to have been at work.
+// Whatever the two features are, the probe's answer must be the reference's, bit for bit (docs/design.md,
+// P5); and each feature must be seen to have been at work.
 #include <algorithm>
 #include <cstdio>
 #include <future>

@@ -86,7 +86,8 @@ TEST(Linear, Int8ModeMatchesFloat64) {
   }
 }
 
-// One row, one answer (DESIGN P5): row i of any batch has the bits it has alone, with any number of threads.
+// One row, one answer (docs/design.md, P5): row i of any batch has the bits it has alone, with any number of
+// threads.
 TEST(Linear, BitsDoNotDependOnRowsOrThreads) {
   Rng rng(test_seed() + 2);
   for (const CpuIsa isa : supported_isas()) {

@@ -95,13 +95,17 @@ PLANTED = [
     ("bans", "src/base/common/id.cc", "+#ifdef OMNIBUS_CUDA\n#endif\n#if defined(__AVX2__)\n#endif\n", "backend-ifdef"),
     ("bans", "src/base/common/id.cc", "+int r = std::system(x);\n", "system"),
     ("bans", "src/base/common/id.cc", "+// TO" + "DO: later\n", "todo"),
-    ("bans", "tests/base/id_test.cc", '+auto p = "/w' + 'ork/main/x";\n', "path"),
+    ("bans", "tests/base/id_test.cc", '+auto p = "/w' + 'ork/x";\n', "path"),
+    ("bans", "docs/guide.md", "Start /ho" + "me/me/omnibus.\n", "path"),
+    ("bans", "scripts/run.sh", "cd /tm" + "p/x\n", "path"),
     ("bans", "include/omnibus/base/common/id.h", "int id();\n", "pragma-once"),
     ("bans", "tests/lint/allowed.txt", "clock src/base/common/id.cc: not needed\n", "excuses nothing"),
 ]
 
 # Looks like a violation and is none.
 INNOCENT = [
+    ("bans", "docs/guide.md", "Kept in ~/.cache/omnibus and $HOME/tmp/x; see https://a.example/work/x.\n"),
+    ("bans", "src/base/common/id.cc", '+auto p = home + "/tmp/pull";\n'),
     ("layering", "src/control/scheduler/s.cc", '+// #include "omnibus/compute/core/tensor.h"\n'),
     ("layering", "kernels/cpu/wide/k.cc", '#include "k.h"\n'),
     ("layering", "src/base/common/id.cc", '+#include "made.h"\n'),

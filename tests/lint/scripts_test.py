@@ -51,6 +51,28 @@ class SumResults(unittest.TestCase):
         self.assertEqual(self.sum("1", GREEN), ("1 passed, 1 failed", 1))
 
 
+class Serve(unittest.TestCase):
+    """serve.sh with its neighbours replaced: what it asks of the program."""
+
+    def calls(self, *arguments, **environment):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            for name in ("scripts/install_deps.sh", "scripts/build.sh", "build/omnibus"):
+                (root / name).parent.mkdir(exist_ok=True)
+                (root / name).write_text("#!/bin/sh\n" + ('echo "$*" >> "${0%/*}/calls"\n' if "omnibus" in name else ""))
+            (root / "build/omnibus").chmod(0o755)
+            (root / "scripts/serve.sh").write_text((ROOT / "scripts/serve.sh").read_text())
+            subprocess.run(["sh", str(root / "scripts/serve.sh"), *arguments], env={"PATH": "/usr/bin:/bin", **environment}, check=True)
+            return (root / "build/calls").read_text().splitlines()
+
+    def test_only_the_default_model_is_fetched(self):
+        self.assertEqual(self.calls(), ["pull", "serve"])
+        self.assertEqual(self.calls("--port", "9000"), ["pull", "serve --port 9000"])
+        for arguments in (["my.gguf"], ["name:tag", "--port", "9000"], ["--port", "9000", "my.gguf"]):
+            self.assertEqual(self.calls(*arguments), ["serve " + " ".join(arguments)])
+        self.assertEqual(self.calls(OMNIBUS_MODEL="my.gguf"), ["serve"])
+
+
 class PackageList(unittest.TestCase):
     def test_every_line_is_a_package_and_a_known_mark(self):
         rows = [
@@ -61,7 +83,7 @@ class PackageList(unittest.TestCase):
         self.assertTrue(rows)
         for row in rows:
             self.assertEqual(len(row), 2, row)
-            self.assertIn(row[1], ("build", "test", "fuzz", "image"), row)
+            self.assertIn(row[1], ("build", "test", "fuzz", "bench", "image"), row)
         self.assertEqual(len({tuple(row) for row in rows}), len(rows), "a line stands there twice")
 
     def test_installer_has_nothing_to_do_where_everything_is_there(self):

@@ -32,7 +32,7 @@ void declare_engine(OptionSet& options, EngineOptions& engine) {
   options.add("max-model-len", engine.max_model_len, 1, kMany,
               "Longest prompt plus answer in tokens (default: the model's own)");
   options.add("max-num-batched-tokens", engine.max_num_batched_tokens, 1, kMany,
-              "Tokens computed in one step (default: from the measured cost of a step)");
+              "Tokens computed in one step (default: 512)");
   options.add_choice("numerics", engine.numerics,
                      {{"fast", NumericsOption::kFast}, {"f32", NumericsOption::kF32}},
                      "fast: 8-bit activations; f32: float activations and cache");

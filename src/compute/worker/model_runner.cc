@@ -72,8 +72,8 @@ void ModelRunner::fill_request(const HeadJob& job, const ScheduledRow& row, cons
   request.counts = counts;
 }
 
-// A draft is accepted iff it equals the token drawn from the target at its position (DESIGN §8): the row goes
-// on as long as the tokens drawn so far are the drafts.
+// A draft is accepted iff it equals the token drawn from the target at its position (docs/design.md,
+// Numerics): the row goes on as long as the tokens drawn so far are the drafts.
 void ModelRunner::finish_job(const HeadJob& job, const ScheduledRow& row, const RequestState& state,
                              const HeadOutput& head, RowOutput& out) {
   if (out.status != RowStatus::kOk) return;

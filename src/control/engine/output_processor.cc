@@ -1,6 +1,10 @@
 #include "output_processor.h"
 
+#include <condition_variable>
 #include <exception>
+#include <map>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 #include "omnibus/base/common/log.h"

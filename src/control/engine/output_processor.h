@@ -4,12 +4,8 @@
 // waiting.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <thread>
 #include <variant>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// The shapes of POST /v1/chat/completions: chat.completion and chat.completion.chunk (api.md §2.4, §2.5).
+// The shapes of POST /v1/chat/completions: chat.completion and chat.completion.chunk.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The shape of POST /v1/completions: text_completion, whole and streamed (api.md §3).
+// The shape of POST /v1/completions: text_completion, whole and streamed.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The error object of api.md §1.1: {"error": {message, type, param, code}}, all four always present.
+// The error object: {"error": {message, type, param, code}}, all four always present.
 #pragma once
 
 #include "omnibus/base/common/status.h"

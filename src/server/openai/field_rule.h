@@ -1,5 +1,5 @@
 // FieldRule: what one field of a request may be. One table per kind of request (generation_fields.cc,
-// token_fields.cc) declares name, type, bounds, verdict and how the value is taken; validation walks it.
+// token_handlers.cc) declares name, type, bounds, verdict and how the value is taken; validation walks it.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct FieldRule {
   Status (*check)(std::string_view name, const Json& value) = nullptr;
 };
 
-// OK, or 400 naming the field, with the code of api.md §1.1. `value` is not null.
+// OK, or 400 naming the field, with the code of its kind of mistake. `value` is not null.
 Status check_field(const FieldRule& rule, const Json& value);
 
 // 400 naming a field that no table has; a long name is cut, in the message and in `param`.

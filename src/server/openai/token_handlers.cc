@@ -1,4 +1,4 @@
-// POST /tokenize and /detokenize, as vLLM has them (api.md §8).
+// POST /tokenize and /detokenize, as vLLM has them.
 #include <fmt/format.h>
 
 #include "field_checks.h"

@@ -11,7 +11,8 @@
 namespace omnibus::model_files {
 namespace {
 
-// A vector (norm, bias, frequency factors) is read as floats; a matrix may have any type of the list.
+// A vector (norm, bias, frequency factors) is F32, F16 or BF16; a matrix may also have a type from Q4_0 to
+// Q6_K.
 enum class Role { kVector, kMatrix };
 
 struct Rule {

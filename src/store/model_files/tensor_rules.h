@@ -1,4 +1,4 @@
-// Which tensors a dense Llama-family file must and may hold, with their shapes (docs/models: GGUF names).
+// Which tensors a dense Llama-family file must and may hold, with their shapes (GGUF names).
 #pragma once
 
 #include "omnibus/base/common/status.h"

@@ -123,9 +123,9 @@ StatusOr<std::string> join_parts(const Json& parts, const std::string& place) {
     const std::string here = place + "[" + std::to_string(i) + "]";
     const auto written = item.is_object() ? item.find("text") : item.end();
     if (item.is_string()) {
-      text += (i > 0 ? "\n" : "") + item.get<std::string>();
+      text += item.get<std::string>();
     } else if (item.is_object() && written != item.end() && written->is_string()) {
-      text += (i > 0 ? "\n" : "") + written->get<std::string>();
+      text += written->get<std::string>();
     } else {
       return invalid_field(here, "only text parts are possible: the model's chat template takes plain text");
     }

@@ -60,7 +60,7 @@ TEST(Allocator, NamesArenaWhenFull) {
   EXPECT_EQ(allocator->allocate(SIZE_MAX - 3).status().code(), StatusCode::kResourceExhausted);
 }
 
-// DESIGN P3: the plan counts the bytes that the real thing takes.
+// docs/design.md, P3: the plan counts the bytes that the real thing takes.
 TEST(Allocator, MetaCountsWhatArenaTakes) {
   auto arena = make_arena_allocator("a", 1 << 20).value();
   auto meta = make_meta_allocator("a");

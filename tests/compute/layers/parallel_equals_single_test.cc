@@ -1,5 +1,5 @@
-// Parallel = single: any tensor-parallel size gives the bits of one rank (DESIGN §8), with shares uneven and
-// empty.
+// Parallel = single: any tensor-parallel size gives the bits of one rank (docs/design.md, Numerics), with
+// shares uneven and empty.
 #include <thread>
 
 #include <gtest/gtest.h>

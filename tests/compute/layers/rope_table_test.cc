@@ -39,7 +39,7 @@ TEST_F(RopeTableTest, AnglesAreThoseOfTheFormula) {
     }
 }
 
-// llama3 scaling as the model card's formula, against its divisors as a file carries them (models.md G).
+// llama3 scaling as the model card's formula, against its divisors as a file carries them.
 TEST_F(RopeTableTest, FrequencyFactorsAreTheLlama3Scaling) {
   constexpr double kBase = 5e5, kFactor = 8, kLow = 1, kHigh = 4, kContext = 8192;
   std::vector<double> scaled;

@@ -25,8 +25,8 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 // Largest difference of a logit from the oracle's, by the element type of the matrices. Their values are
-// exact in f32 whatever the type, so one bound serves all; it is that of the whole default model (testing.md,
-// section 4).
+// exact in f32 whatever the type, so one bound serves all; it is that of the whole default model
+// (docs/testing.md, Bars of accuracy).
 constexpr double kTolerance = 3e-4;
 constexpr double kMargin = 10 * kTolerance;  // of the oracle's best two, where the best must agree
 

@@ -32,7 +32,7 @@ TEST(DeviceOps, ContextsNeedWhatTheyUse) {
   EXPECT_EQ(describe(ctx).rfind(to_string(supported_isas().back()), 0), 0U);
 }
 
-// DESIGN P3: the plan on the meta device takes the bytes that the CPU takes.
+// docs/design.md, P3: the plan on the meta device takes the bytes that the CPU takes.
 TEST(Meta, TakesTheBytesOfTheCpuAndCountsWork) {
   MetaTrace trace;
   const OpContext meta =

@@ -105,7 +105,7 @@ TEST(NormQuant, BitsDoNotDependOnIsaOrBatch) {
   }
 }
 
-// P2: one bad row fails alone; the others keep their bits.
+// docs/design.md, P2: one bad row fails alone; the others keep their bits.
 TEST(NormQuant, NanPoisonsItsOwnRowOnly) {
   Rng rng(test_seed() + 2);
   for (const CpuIsa isa : supported_isas()) {

@@ -1,5 +1,5 @@
-// Communicators of ranks that are threads of one process: sums in the fixed tree (docs/distributed.md,
-// section 7). For tests of parallel layers; all_reduce, barrier and abort, as layers use them.
+// Communicators of ranks that are threads of one process: sums in the fixed tree (docs/design.md,
+// Numerics). For tests of parallel layers; all_reduce, barrier and abort, as layers use them.
 #pragma once
 
 #include <memory>

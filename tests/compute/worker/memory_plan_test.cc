@@ -1,4 +1,4 @@
-// The memory plan is exact (DESIGN P3), and what does not fit is refused with the value that would.
+// The memory plan is exact (docs/design.md, P3), and what does not fit is refused with the value that would.
 #include <filesystem>
 #include <fstream>
 

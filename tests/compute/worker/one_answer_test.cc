@@ -1,5 +1,5 @@
-// One request, one answer (DESIGN P5): tokens and the bits of logprobs do not depend on batch, chunks,
-// preemption, blocks, slots, threads or drafts.
+// One request, one answer (docs/design.md, P5): tokens and the bits of logprobs do not depend on batch,
+// chunks, preemption, blocks, slots, threads or drafts.
 #include <set>
 #include <string>
 #include <tuple>

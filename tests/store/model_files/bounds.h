@@ -29,7 +29,7 @@ inline int64_t mapped_kib(const std::string& path) {
   return -1;
 }
 
-// The promise (security S3, reliability F17). Sanitizers multiply time and memory, so there only hangs are
+// The promise (docs/testing.md, S3 and F17). Sanitizers multiply time and memory, so there only hangs are
 // caught.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr double kMaxSeconds = 30.0;

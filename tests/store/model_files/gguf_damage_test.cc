@@ -1,4 +1,4 @@
-// Damaged files and things that are no files (reliability F17): a clear error within 2 s, never a crash.
+// Damaged files and things that are no files (docs/testing.md, F17): a clear error within 2 s, never a crash.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -1,4 +1,5 @@
-// Hostile files (security S3): each is refused with a message that names the place, within time and memory.
+// Hostile files (docs/testing.md, S3): each is refused with a message that names the place, within time and
+// memory.
 #include <functional>
 
 #include <fcntl.h>

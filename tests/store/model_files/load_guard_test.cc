@@ -1,4 +1,4 @@
-// A file cut short while it is loaded ends the process with a line that names it (reliability §5).
+// A file cut short while it is loaded ends the process with a line that names it.
 #include "omnibus/store/model_files/load_guard.h"
 
 #include <csignal>

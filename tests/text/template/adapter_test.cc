@@ -38,7 +38,7 @@ std::string render(const char* source, const char* messages) {
 TEST(MessageAdapter, PartsAreJoinedForTemplatesThatPrintStrings) {
   constexpr const char* kMessages =
       R"([{"role":"user","content":[{"type":"text","text":"one"},{"type":"text","text":"two"}]}])";
-  EXPECT_EQ(render(kPlain, kMessages), "[user:one\ntwo]");
+  EXPECT_EQ(render(kPlain, kMessages), "[user:onetwo]");
   EXPECT_EQ(render(kParts, kMessages), "[user:one;two;]");
   EXPECT_EQ(render(kBoth, kMessages), "[one;two;]");
 }

@@ -1,5 +1,5 @@
-// Named memory. Every large byte of omnibus comes from an Arena, so that the memory plan can be exact (DESIGN
-// P3): `omnibus plan` and the start-up table print one row per arena.
+// Named memory. Every large byte of omnibus comes from an Arena, so that the memory plan can be exact
+// (docs/design.md, P3): the start-up table prints one row per arena.
 #pragma once
 
 #include <cstddef>

@@ -30,7 +30,7 @@ struct LogConfig {
 struct EngineOptions {
   std::optional<int32_t> max_model_len;           // tokens; absent: the model's own
   int32_t max_num_seqs = 32;                      // requests running at once
-  std::optional<int32_t> max_num_batched_tokens;  // tokens per step; absent: from the step cost
+  std::optional<int32_t> max_num_batched_tokens;  // tokens per step; absent: 512
   NumericsOption numerics = NumericsOption::kFast;
   CpuIsaOption cpu_isa = CpuIsaOption::kAuto;
   int32_t threads = 0;              // compute threads; 0: one per core
@@ -41,7 +41,7 @@ struct EngineOptions {
   int32_t max_logprobs = 20;     // most alternatives a request may ask for
 };
 
-// Limits of the HTTP listener (docs/design.md, security). Times in seconds.
+// Limits of the HTTP listener. Times in seconds.
 struct HttpConfig {
   std::string host = "127.0.0.1";
   int32_t port = 8000;  // 0: any free port

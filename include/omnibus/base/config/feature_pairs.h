@@ -1,5 +1,5 @@
-// Which features may be used together (DESIGN P4). configs/feature_pairs.toml is compiled in: a pair that
-// stands there has a test of its name, any other pair is refused at start.
+// Which features may be used together (docs/design.md, P4). configs/feature_pairs.toml is compiled in: a pair
+// that stands there has a test of its name, any other pair is refused at start.
 #pragma once
 
 #include <span>

@@ -1,7 +1,7 @@
 // Communicator: tensors between the ranks of one group, for one epoch. Calls in program order from one
 // thread; every call has a deadline; nothing throws; after any non-OK status the object is dead and answers
 // ABORTED. Sums follow one fixed tree over shard units, so the tensor-parallel size does not change a bit
-// (DESIGN §8).
+// (docs/design.md, Numerics).
 #pragma once
 
 #include <cstdint>

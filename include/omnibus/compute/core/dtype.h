@@ -10,7 +10,7 @@ int32_t dtype_bytes(DType dtype);
 const char* to_string(DType dtype);
 
 // kMeta computes shapes, bytes and FLOPs only: running a model on it is the memory plan and the cost model
-// (DESIGN P3).
+// (docs/design.md, P3).
 enum class DeviceKind : uint8_t { kCpu, kCuda, kMeta };
 struct Device {
   DeviceKind kind = DeviceKind::kCpu;

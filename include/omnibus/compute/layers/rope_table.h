@@ -1,5 +1,5 @@
-// Rotary embedding tables (docs/models.md, RoPE): cos and sin of every position, angles in f64, stored as
-// f32.
+// Rotary embedding tables (RoFormer, arXiv 2104.09864): cos and sin of every position, angles in f64, stored
+// as f32.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// ModelRegistry: architecture name -> factory. One row per architecture of models.md E.3 that is built; a
+// ModelRegistry: architecture name -> factory. One row per architecture that is built; a
 // test demands a tiny model for each.
 #pragma once
 

@@ -1,6 +1,6 @@
 // linear, linear_residual: y = x W^T (+ bias) (+ residual). Every output element is one fixed sum: a chain of
 // fma over groups in ascending k, or one chain per unit and the units in the fixed tree; never a function of
-// m, threads or neighbours (DESIGN §8).
+// m, threads or neighbours (docs/design.md, Numerics).
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 
 namespace omnibus {
 
-// Tokens in one KV block; fixed, because the CPU kernels' block layout depends on it (docs/design.md).
+// Tokens in one KV block; fixed, because the CPU kernels' block layout depends on it (docs/cpu-kernels.md).
 inline constexpr int32_t kTokensPerBlock = 16;
 
 enum class KVGroupKind { kFull, kSlidingWindow, kChunked, kMla, kRecurrent };

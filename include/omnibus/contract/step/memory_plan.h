@@ -1,5 +1,5 @@
 // MemoryPlan: every byte a worker will take, by named arena. Computed by running the model on the `meta`
-// device, before any weight is read (DESIGN P3).
+// device, before any weight is read (docs/design.md, P3).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // PlanDigest: 64-bit hash of a SchedulerOutput together with the worker's mirror state. Every rank computes
-// it in prepare(); a step runs only if all agree (DESIGN P1).
+// it in prepare(); a step runs only if all agree (docs/design.md, P1).
 #pragma once
 
 #include <cstdint>

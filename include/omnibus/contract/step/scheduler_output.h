@@ -1,5 +1,5 @@
 // SchedulerOutput: the plan of one step, as a diff. New requests come whole; known ones as block-id deltas
-// and token counts. Workers keep a mirror of request state (DESIGN §2). There is no prefill and no decode: a
+// and token counts. Workers keep a mirror of request state. There is no prefill and no decode: a
 // row computes n_tokens tokens of one request.
 #pragma once
 

@@ -31,7 +31,7 @@ struct OpenAiConfig {
   int64_t parameters = 0, file_bytes = 0;
 };
 
-// The error object of api.md §1.1, with Retry-After where the status carries it.
+// The error object of OpenAI's API (docs/design.md, API), with Retry-After where the status carries it.
 HttpResponse render_openai_error(const Status& error, std::string_view path);
 
 // Thread-safe. Everything about a request (parse, validate, template, tokenise) runs on its own text pool,

@@ -15,7 +15,7 @@
 
 namespace omnibus {
 
-// What one render may spend (docs: security S7).
+// What one render may spend (SECURITY.md: chat templates).
 struct TemplateBudget {
   int64_t steps = 1'000'000;                // nodes evaluated, items visited; copies cost 1 per 4 KiB
   int64_t output_bytes = int64_t{4} << 20;  // of the result and of each text on the way; memory: 32 times
@@ -53,16 +53,17 @@ class ChatTemplate {
   virtual ~ChatTemplate() = default;
 
   // `variables`: JSON object with messages (required), tools, documents and template kwargs; all of it
-  // untrusted, except messages[i].role when it equals one of system, user, assistant, tool, developer, ipython,
-  // function. Names that the server sets (bos_token, eos_token, add_generation_prompt) and names of functions
-  // (range, namespace, raise_exception, …) are refused.
+  // untrusted, except messages[i].role when it equals one of system, user, assistant, tool, developer,
+  // ipython, function. Names that the server sets (bos_token, eos_token, add_generation_prompt) and names of
+  // functions (range, namespace, raise_exception, …) are refused.
   //
-  // Messages may have any of OpenAI's shapes; they are brought into the one that the template takes, as probes
-  // at compile time found out: content as string or parts (joined with newlines; a part that is no text is
-  // refused by place), tool-call arguments as object or JSON text, null content beside tool calls as "".
+  // Messages may have any of OpenAI's shapes; they are brought into the one that the template takes, as
+  // probes at compile time found out: content as string or parts (joined with newlines; a part that is no
+  // text is refused by place), tool-call arguments as object or JSON text, null content beside tool calls as
+  // "".
   //
-  // raise_exception (the message is the template's), budget overruns and type errors are INVALID_ARGUMENT: the
-  // caller's 400.
+  // raise_exception (the message is the template's), budget overruns and type errors are INVALID_ARGUMENT:
+  // the caller's 400.
   virtual StatusOr<RenderedPrompt> render(const nlohmann::ordered_json& variables,
                                           const RenderOptions& options) const = 0;
   virtual const std::string& source() const = 0;
