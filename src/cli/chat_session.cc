@@ -5,22 +5,17 @@
 
 #include <nlohmann/json.hpp>
 
-#include "omnibus/base/common/clock.h"
-#include "omnibus/base/common/queue.h"
 #include "omnibus/base/common/rng.h"
+
+#include "answer_mailbox.h"
 
 namespace omnibus {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr size_t kOutputQueue = 4096;
 constexpr auto kStopPoll = std::chrono::milliseconds(20);
 
 bool is_too_long(const Status& error) { return error_detail(error).code == "context_length_exceeded"; }
-
-std::string token_text(const Tokenizer& tokenizer, TokenId id) {
-  return id == kNoToken ? std::string() : std::string(tokenizer.token_bytes(id));
-}
 
 }  // namespace
 
@@ -30,11 +25,8 @@ StatusOr<std::vector<TokenId>> ChatSession::encode() const {
   if (!system_.empty()) messages.push_back({{"role", "system"}, {"content", system_}});
   for (const ChatTurn& turn : history_) messages.push_back({{"role", turn.role}, {"content", turn.content}});
   const Tokenizer& tokenizer = engine_->tokenizer();
-  RenderOptions options;
-  options.bos_token = token_text(tokenizer, tokenizer.spec().bos);
-  options.eos_token = token_text(tokenizer, tokenizer.spec().eos);
-  options.now_seconds = wall_clock_seconds();
-  OMNIBUS_ASSIGN_OR_RETURN(const RenderedPrompt prompt, template_->render(variables, options));
+  OMNIBUS_ASSIGN_OR_RETURN(const RenderedPrompt prompt,
+                           template_->render(variables, render_options_for(tokenizer)));
   return tokenizer.encode(prompt.segments(), {});
 }
 
@@ -70,7 +62,7 @@ StatusOr<ChatSession::Answer> ChatSession::generate(std::vector<TokenId> prompt,
                                                     const std::function<void(std::string_view)>& on_text,
                                                     std::string& text) {
   // Shared with the sink, which may outlive this call by one update.
-  auto outputs = std::make_shared<BoundedQueue<RequestOutput>>(kOutputQueue);
+  auto outputs = std::make_shared<AnswerMailbox>();
   GenerateRequest request;
   request.prompt_token_ids = std::move(prompt);
   request.sampling = sampling_;
@@ -79,12 +71,12 @@ StatusOr<ChatSession::Answer> ChatSession::generate(std::vector<TokenId> prompt,
   stop_ = false;
   OMNIBUS_ASSIGN_OR_RETURN(const RequestId id,
                            engine_->submit(std::move(request), [outputs](RequestOutput output) {
-                             outputs->try_push(std::move(output));
+                             outputs->put(std::move(output));
                            }));
   Answer answer;
   for (bool cancelled = false;;) {
     if (stop_ && !std::exchange(cancelled, true)) engine_->cancel(id);
-    auto output = outputs->pop_for(kStopPoll);
+    auto output = outputs->take_for(kStopPoll);
     if (!output) continue;
     text += output->text;
     if (!output->text.empty() && !cancelled) on_text(output->text);

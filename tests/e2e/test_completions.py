@@ -73,6 +73,14 @@ def test_echo_without_tokens(server):
     }
 
 
+@pytest.mark.parametrize("stop", [{"stop_token_ids": [FIRST_PIECE]}, {"stop": ["Hel"]}])
+def test_no_tokens_no_stop_reason(server, stop):
+    """The token that is computed for the prompt's sake and not shown cannot have stopped anything."""
+    assert complete(server, **stop)["choices"][0]["stop_reason"] == next(iter(stop.values()))[0]
+    choice = complete(server, max_tokens=0, **stop)["choices"][0]
+    assert choice["text"] == "" and choice["finish_reason"] == "length" and choice["stop_reason"] is None
+
+
 def test_B25b_tokens_join_to_the_echo(server):
     prompt = "\n1. Carol has 20"
     choice = complete(server, prompt=prompt, echo=True, logprobs=1)["choices"][0]

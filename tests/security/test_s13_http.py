@@ -268,18 +268,38 @@ def test_s13_pipelining(server):
     assert data.count(b"HTTP/1.1 200 OK") == 51
 
 
+PIPELINE_CAP = 64 * 1024
+
+
 def test_s13_pipelining_has_a_cap(server):
     """Requests sent ahead while an answer is made are kept up to 64 KiB; more ends the connection."""
     body = b'{"prompt":"endless","max_tokens":2000}'
+    flood = request_bytes() * (16 * 2**20 // len(request_bytes()))  # more than the kernel's buffers take
+    answered = b""
     with connect(server) as connection:
+        connection.sendall(post(b"Content-Length: %d\r\n" % len(body), body))
+        with pytest.raises(ConnectionError):
+            connection.sendall(flood)
         try:
-            connection.sendall(post(b"Content-Length: %d\r\n" % len(body), body))
-            connection.sendall(request_bytes() * 20000)
-            while connection.recv(65536):
-                pass
+            while more := connection.recv(65536):
+                answered += more
         except ConnectionError:
             pass
+    assert answered == b"", "it ended while the first answer was being made"
     wait_until(server.idle, 5, "idle")
+
+
+def test_s13_pipelining_below_the_cap(server):
+    body = b'{"prompt":"endless","max_tokens":100}'
+    last = request_bytes(headers=["Connection: close"])
+    ahead = (PIPELINE_CAP - len(last)) // len(request_bytes())
+    with connect(server) as connection:
+        connection.sendall(post(b"Content-Length: %d\r\n" % len(body), body))
+        connection.sendall(request_bytes() * ahead + last)
+        data = b""
+        while more := connection.recv(65536):
+            data += more
+    assert data.count(b"HTTP/1.1 200 OK") == ahead + 2
 
 
 def test_s13_split_at_every_byte(server):

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/experimental/as_tuple.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -79,13 +78,15 @@ class ReserveDescriptor {
 class HttpServerImpl final : public HttpServer {
  public:
   explicit HttpServerImpl(std::shared_ptr<ServerState> state)
-      : state_(std::move(state)), acceptor_(state_->context), work_(asio::make_work_guard(state_->context)) {}
+      : state_(std::move(state)),
+        acceptor_(asio::make_strand(state_->context)),
+        work_(asio::make_work_guard(state_->context)) {}
 
   ~HttpServerImpl() override { stop(std::chrono::milliseconds(0)); }
 
   Status listen();
   uint16_t port() const override { return port_; }
-  void begin_drain() override { state_->draining = true; }
+  void begin_drain() override { state_->draining->store(true); }
   void stop(std::chrono::milliseconds limit) override;
 
  private:
@@ -95,7 +96,7 @@ class HttpServerImpl final : public HttpServer {
   void end_sessions(bool now);
 
   std::shared_ptr<ServerState> state_;
-  tcp::acceptor acceptor_;
+  tcp::acceptor acceptor_;  // on a strand: the loop and stop() run on different threads
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   ReserveDescriptor reserve_;
   std::vector<std::thread> threads_;
@@ -122,7 +123,7 @@ Status HttpServerImpl::listen() {
   acceptor_.listen(kBacklog, error);
   if (error) return failed("listen on");
   port_ = acceptor_.local_endpoint(error).port();
-  asio::co_spawn(state_->context, accept_loop(), asio::detached);
+  asio::co_spawn(acceptor_.get_executor(), accept_loop(), LogException{"the listener"});
   for (int i = 0; i < std::max(1, config.io_threads); ++i) {
     threads_.emplace_back([state = state_] { state->context.run(); });
   }
@@ -130,7 +131,7 @@ Status HttpServerImpl::listen() {
 }
 
 asio::awaitable<void> HttpServerImpl::accept_loop() {
-  asio::steady_timer pause(state_->context);
+  asio::steady_timer pause(acceptor_.get_executor());
   for (;;) {
     const asio::any_io_executor executor = asio::make_strand(state_->context);
     auto [error, socket] = co_await acceptor_.async_accept(executor, kToken);
@@ -164,7 +165,7 @@ void HttpServerImpl::start_session(tcp::socket socket, const asio::any_io_execut
     }
   }
   if (session) {
-    asio::co_spawn(executor, session->run(), [session](const std::exception_ptr&) {});
+    asio::co_spawn(executor, session->run(), LogException{"a connection"});
     return;
   }
   static constexpr std::string_view kFull =
@@ -199,9 +200,9 @@ bool HttpServerImpl::wait_for_sessions(std::chrono::milliseconds limit) {
 
 void HttpServerImpl::stop(std::chrono::milliseconds limit) {
   if (threads_.empty()) return;
-  state_->draining = true;
+  state_->draining->store(true);
   state_->stopping = true;
-  asio::post(state_->context, [this] {
+  asio::post(acceptor_.get_executor(), [this] {
     error_code ignored;
     acceptor_.close(ignored);
   });

@@ -27,6 +27,7 @@ Outbox::Outbox(AnswerContext context, std::function<void()> wake)
 
 // Called with the lock held.
 std::string Outbox::head(const HttpResponse& response, bool chunked) {
+  if (context_.draining && context_.draining->load()) close_ = true;
   std::string out =
       fmt::format("HTTP/1.1 {} {}\r\nServer: omnibus\r\nDate: {}\r\nx-request-id: {}\r\n", response.status,
                   http_reason(response.status), http_date(), context_.request_id);
@@ -167,11 +168,6 @@ void Outbox::set_gone() {
     if (!ended_) callback = std::exchange(on_gone_, nullptr);
   }
   if (callback) callback();
-}
-
-void Outbox::set_close() {
-  std::lock_guard lock(mutex_);
-  close_ = true;
 }
 
 int Outbox::status() const {

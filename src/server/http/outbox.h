@@ -1,7 +1,9 @@
 // Outbox: the bytes of one answer between the threads that make them and the connection that sends them.
 #pragma once
 
+#include <atomic>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -14,7 +16,9 @@ struct AnswerContext {
   std::string request_id;
   bool head_only = false;  // HEAD
   bool http_1_0 = false;   // no chunks: the end of the connection ends the body
-  bool keep_alive = true;  // as asked for; the connection may still say close
+  bool keep_alive = true;  // as asked for
+  // True from some moment on: every head made after it says Connection: close. May be null.
+  std::shared_ptr<const std::atomic<bool>> draining = nullptr;
 };
 
 // Methods from any thread.
@@ -43,8 +47,6 @@ class Outbox {
   void sent(size_t bytes);
   // The client went away: later writes are dropped, the callback runs (unless the answer was complete).
   void set_gone();
-  // Every head made from now on says Connection: close.
-  void set_close();
   int status() const;
 
  private:

@@ -9,6 +9,7 @@
 
 #include "omnibus/base/common/ids.h"
 
+#include "http_error.h"
 #include "request_target.h"
 
 namespace omnibus {
@@ -19,11 +20,6 @@ namespace http = boost::beast::http;
 // A chunk's size line, or the trailers, may be this long.
 constexpr size_t kMaxChunkLineBytes = 16 * 1024;
 constexpr uint64_t kChunkSlack = 64 * 1024;
-
-Status http_error(int status, const std::string& message) {
-  return with_detail(absl::InvalidArgumentError(message),
-                     ErrorDetail{.http = status, .type = {}, .code = {}, .param = {}});
-}
 
 std::string to_lower(std::string_view text) {
   std::string out(text);

@@ -4,12 +4,13 @@
 #include <exception>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/experimental/as_tuple.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "omnibus/base/common/log.h"
+
+#include "http_error.h"
 
 namespace omnibus {
 namespace {
@@ -42,11 +43,6 @@ class OutboxReply final : public Reply {
   std::shared_ptr<Outbox> box_;
 };
 
-Status http_status(int status, const char* message, const char* code = "") {
-  return with_detail(absl::InvalidArgumentError(message),
-                     ErrorDetail{.http = status, .type = {}, .code = code, .param = {}});
-}
-
 // Closed set: whatever a client sends as its method, metrics know a few names.
 const char* method_label(const std::string& method) {
   for (const char* known : {"GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE"}) {
@@ -56,6 +52,17 @@ const char* method_label(const std::string& method) {
 }
 
 }  // namespace
+
+void LogException::operator()(const std::exception_ptr& thrown) const {
+  if (!thrown) return;
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception& error) {
+    log_error("{} ended by an exception: {}", where, error.what());
+  } catch (...) {  // what a library may throw that is no std::exception: logged, it must not end the server
+    log_error("{} ended by an exception of unknown type", where);
+  }
+}
 
 Session::Session(std::shared_ptr<ServerState> state, asio::any_io_executor executor, std::unique_ptr<Io> io)
     : state_(std::move(state)),
@@ -145,10 +152,10 @@ asio::awaitable<bool> Session::serve_one() {
   if (!co_await read_body(reader)) co_return false;
 
   const std::string method = reader.request().method;
-  keep = reader.request().keep_alive && !state_->draining.load();
-  auto box = std::make_shared<Outbox>(answer_context(reader.request(), keep), [weak = weak_from_this()] {
-    if (auto self = weak.lock()) self->wake();
-  });
+  auto box = std::make_shared<Outbox>(answer_context(reader.request(), reader.request().keep_alive),
+                                      [weak = weak_from_this()] {
+                                        if (auto self = weak.lock()) self->wake();
+                                      });
   try {
     route->handler(std::move(reader.request()), std::make_shared<OutboxReply>(box));
   } catch (const std::exception& error) {
@@ -174,7 +181,7 @@ asio::awaitable<bool> Session::read_head(RequestReader& reader) {
     const Read read = co_await read_more(deadline, kHeadRead);
     if (read == Read::kClosed || (read == Read::kTimeout && idle_)) co_return false;
     if (read == Read::kTimeout) {
-      co_await refuse(reader, http_status(408, "The request header took too long"));
+      co_await refuse(reader, http_error(408, "The request header took too long"));
       co_return false;
     }
     if (idle_) deadline = Clock::now() + state_->config.header_timeout;
@@ -185,14 +192,14 @@ asio::awaitable<bool> Session::read_head(RequestReader& reader) {
 // Everything that can be decided without the body.
 asio::awaitable<const Route*> Session::admit(RequestReader& reader, bool& keep) {
   HttpRequest& request = reader.request();
-  keep = request.keep_alive && !reader.has_body() && !state_->draining.load();
+  keep = request.keep_alive && !reader.has_body();
   RouteTable::Match match = state_->routes->find(request.method, request.path);
   HttpResponse response;
   if (request.method == "OPTIONS" && (request.path == "*" || !match.allow.empty())) {
     response.status = 204;
     response.content_type.clear();
     response.headers.emplace_back("Allow", match.allow.empty() ? "GET, HEAD, POST, OPTIONS" : match.allow);
-    co_await refuse(reader, std::move(response), keep);
+    keep = co_await refuse(reader, std::move(response), keep);
     co_return nullptr;
   }
   // A path that does not exist is nobody's business without a key either.
@@ -200,8 +207,8 @@ asio::awaitable<const Route*> Session::admit(RequestReader& reader, bool& keep) 
       state_->auth->check(match.route != nullptr ? match.route->scope : Scope::kInference, request);
   if (verdict.ok() && match.route == nullptr) {
     verdict = match.allow.empty()
-                  ? http_status(404, "There is no such route")
-                  : http_status(405, "The route does not have this method", "method_not_allowed");
+                  ? http_error(404, "There is no such route")
+                  : http_error(405, "The route does not have this method", "method_not_allowed");
   }
   if (verdict.ok()) {
     verdict = reader.accept_body(std::min(match.route->max_body_bytes, state_->config.max_body_bytes));
@@ -211,7 +218,7 @@ asio::awaitable<const Route*> Session::admit(RequestReader& reader, bool& keep) 
     if (response.status == 405) response.headers.emplace_back("Allow", match.allow);
     if (response.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
     count(match.route, request.method, response.status);
-    co_await refuse(reader, std::move(response), keep);
+    keep = co_await refuse(reader, std::move(response), keep);
     co_return nullptr;
   }
   request.path_parameter = std::move(match.parameter);
@@ -238,7 +245,7 @@ asio::awaitable<bool> Session::read_body(RequestReader& reader) {
     const Read read = co_await read_more(Clock::now() + state_->config.body_timeout, kBodyRead);
     if (read == Read::kClosed) co_return false;
     if (read == Read::kTimeout) {
-      co_await refuse(reader, http_status(408, "The request body took too long"));
+      co_await refuse(reader, http_error(408, "The request body took too long"));
       co_return false;
     }
   }
@@ -252,6 +259,7 @@ AnswerContext Session::answer_context(const HttpRequest& request, bool keep) con
   context.head_only = request.method == "HEAD";
   context.http_1_0 = request.http_1_0;
   context.keep_alive = keep;
+  context.draining = state_->draining;
   return context;
 }
 
@@ -261,11 +269,13 @@ asio::awaitable<void> Session::refuse(RequestReader& reader, const Status& error
   co_await refuse(reader, std::move(response), false);
 }
 
-asio::awaitable<void> Session::refuse(RequestReader& reader, HttpResponse response, bool keep) {
+asio::awaitable<bool> Session::refuse(RequestReader& reader, HttpResponse response, bool keep) {
   Outbox box(answer_context(reader.request(), keep), [] {});
   box.send(std::move(response));
-  const std::string bytes = box.take().bytes;
-  if (co_await write_all(bytes, nullptr) && !keep) co_await linger();
+  const Outbox::Batch batch = box.take();
+  if (!co_await write_all(batch.bytes, nullptr)) co_return false;
+  if (batch.close) co_await linger();
+  co_return !batch.close;
 }
 
 asio::awaitable<void> Session::linger() {
@@ -294,7 +304,12 @@ asio::awaitable<bool> Session::answer(std::shared_ptr<Outbox> box) {
     if (!batch.bytes.empty()) continue;
     if (watch_done_) {
       watch_stopping_ = watch_done_ = false;
-      asio::co_spawn(executor_, watch(box), asio::detached);
+      asio::co_spawn(executor_, watch(box), [self = shared_from_this()](const std::exception_ptr& thrown) {
+        LogException{"the watch of a connection"}(thrown);
+        if (!thrown) return;
+        self->client_gone_ = self->watch_done_ = true;
+        self->wake_.cancel();
+      });
     }
     wake_.expires_at(Clock::time_point::max());
     co_await wake_.async_wait(kToken);

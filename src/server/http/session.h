@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -42,6 +43,12 @@ class Io {
 
 class Session;
 
+// Completes a coroutine that nobody waits for: what it threw is logged.
+struct LogException {
+  const char* where;
+  void operator()(const std::exception_ptr& thrown) const;
+};
+
 // Shared by the listener and its sessions.
 struct ServerState {
   explicit ServerState(HttpServerConfig c)
@@ -53,7 +60,8 @@ struct ServerState {
   const Authenticator* auth = nullptr;
   MetricsRegistry* metrics = nullptr;
   asio::io_context context;
-  std::atomic<bool> draining{false};
+  // Outboxes share it: one may outlive the server.
+  const std::shared_ptr<std::atomic<bool>> draining = std::make_shared<std::atomic<bool>>(false);
   std::atomic<bool> stopping{false};
   std::mutex mutex;
   std::map<Session*, std::weak_ptr<Session>> sessions;
@@ -82,7 +90,8 @@ class Session : public std::enable_shared_from_this<Session> {
   asio::awaitable<bool> read_body(RequestReader& reader);
   asio::awaitable<bool> answer(std::shared_ptr<Outbox> box);
   asio::awaitable<void> watch(std::shared_ptr<Outbox> box);
-  asio::awaitable<void> refuse(RequestReader& reader, HttpResponse response, bool keep);
+  // Whether the connection lives on.
+  asio::awaitable<bool> refuse(RequestReader& reader, HttpResponse response, bool keep);
   asio::awaitable<void> refuse(RequestReader& reader, const Status& error);
 
   enum class Read { kData, kTimeout, kClosed };

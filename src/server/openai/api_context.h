@@ -24,6 +24,8 @@ struct ApiContext {
   int32_t max_model_len() const { return engine->config().max_model_len; }
   // 404 model_not_found unless the model is served here; an empty name means the served one.
   Status check_model(const std::string& model) const;
+  // 404 model_not_found, naming those that are served.
+  Status model_not_found(const std::string& model) const;
   // What an answer calls the model: the name that was asked for, else the first served.
   std::string answer_model(const std::string& asked) const;
 };

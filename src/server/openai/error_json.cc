@@ -1,9 +1,9 @@
+#include "error_json.h"
+
 #include <fmt/format.h>
 
 #include "omnibus/server/http/json_body.h"
 #include "omnibus/server/openai/openai_api.h"
-
-#include "error_json.h"
 
 namespace omnibus {
 namespace {

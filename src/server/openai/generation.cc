@@ -88,6 +88,7 @@ bool Generation::deliver(int32_t choice, RequestOutput output) {
     output.token_ids.clear();
     output.logprobs.clear();
     output.usage.completion_tokens = 0;
+    output.stop_cause = {};
     if (output.finish_reason) output.finish_reason = FinishReason::kLength;
   }
   add_usage(choice, output.usage);

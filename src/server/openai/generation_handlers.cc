@@ -4,13 +4,13 @@
 
 #include "chat_format.h"
 #include "completion_format.h"
-#include "field_rule.h"
 #include "generation.h"
 #include "generation_fields.h"
 #include "generation_params.h"
 #include "handlers.h"
 #include "messages.h"
 #include "prompt.h"
+#include "request_body.h"
 
 namespace omnibus {
 namespace {
@@ -18,18 +18,12 @@ namespace {
 // More choices than this at once are a mistake or an attack: prompts x n.
 constexpr size_t kMaxChoices = 1024;
 
-struct ParsedRequest {
-  GenerationFields fields;
-  std::vector<std::string> ignored;
-};
+using ParsedRequest = ParsedBody<GenerationFields>;
 
 StatusOr<ParsedRequest> parse_request(const ApiContext& context, unsigned route, const HttpRequest& request) {
-  OMNIBUS_ASSIGN_OR_RETURN(Json body, parse_json(request.body));
-  if (!body.is_object()) return absl::InvalidArgumentError("The body must be a JSON object");
-  ParsedRequest parsed;
-  OMNIBUS_RETURN_IF_ERROR(take_fields(body, generation_field_table(),
-                                      FieldOptions{route, context.config.strict_fields}, parsed.fields,
-                                      parsed.ignored));
+  OMNIBUS_ASSIGN_OR_RETURN(
+      ParsedRequest parsed,
+      parse_body(request, generation_field_table(), FieldOptions{route, context.config.strict_fields}));
   OMNIBUS_RETURN_IF_ERROR(resolve_generation_fields(context, route, parsed.fields));
   return parsed;
 }
@@ -39,9 +33,7 @@ GenerationOptions options_for(const ParsedRequest& parsed, const char* param) {
   options.stream = parsed.fields.stream;
   options.choices_per_prompt = parsed.fields.n;
   options.param = param;
-  if (!parsed.ignored.empty()) {
-    options.headers.emplace_back("x-omnibus-ignored-fields", ignored_fields_header(parsed.ignored));
-  }
+  add_ignored_fields(options.headers, parsed.ignored);
   return options;
 }
 

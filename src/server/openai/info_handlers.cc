@@ -1,8 +1,6 @@
 // GET routes that look things up: models, health, version, metrics, the front page.
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "omnibus/server/http/json_body.h"
 #include "omnibus/server/ui/chat_page.h"
 
@@ -51,11 +49,7 @@ HttpResponse handle_models(const ApiContext& context) {
 HttpResponse handle_model(const ApiContext& context, const std::string& name) {
   const auto& names = context.config.model_names;
   if (std::find(names.begin(), names.end(), name) == names.end()) {
-    return render_openai_error(
-        with_detail(absl::NotFoundError(fmt::format("The model {} does not exist here; served: {}",
-                                                    quote_value(Json(name)), fmt::join(names, ", "))),
-                    ErrorDetail{.http = 404, .type = {}, .code = "model_not_found", .param = "model"}),
-        {});
+    return render_openai_error(context.model_not_found(name), {});
   }
   return json_response(model_json(context, name));
 }

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "omnibus/base/common/clock.h"
-
 #include "field_rule.h"
 
 namespace omnibus {
@@ -13,10 +11,6 @@ Status too_long(const char* param) {
   return with_detail(absl::InvalidArgumentError(
                          fmt::format("'{}' is longer than {} MiB of text", param, kMaxPromptBytes >> 20)),
                      ErrorDetail{.http = 413, .type = {}, .code = "string_above_max_length", .param = param});
-}
-
-std::string token_text(const Tokenizer& tokenizer, TokenId id) {
-  return id == kNoToken ? std::string() : std::string(tokenizer.token_bytes(id));
 }
 
 StatusOr<std::shared_ptr<const ChatTemplate>> template_for(const ApiContext& context,
@@ -75,11 +69,8 @@ StatusOr<std::vector<TokenId>> encode_chat(const ApiContext& context, ChatPrompt
     if (input.reasoning_effort == "none") variables["enable_thinking"] = false;
   }
   variables["messages"] = std::move(input.messages);
-  RenderOptions options;
+  RenderOptions options = render_options_for(tokenizer);
   options.add_generation_prompt = input.add_generation_prompt;
-  options.bos_token = token_text(tokenizer, tokenizer.spec().bos);
-  options.eos_token = token_text(tokenizer, tokenizer.spec().eos);
-  options.now_seconds = wall_clock_seconds();
   const auto rendered = chat_template->render(variables, options);
   if (!rendered.ok()) return invalid_field("messages", status_message(rendered.status()));
   if (rendered->text.size() > kMaxPromptBytes) return too_long("messages");
@@ -93,7 +84,7 @@ StatusOr<std::vector<TextPrompt>> encode_prompts(const ApiContext& context, cons
   for (size_t i = 0; i < (many ? prompt.size() : 1); ++i) {
     OMNIBUS_ASSIGN_OR_RETURN(TextPrompt one,
                              encode_one(context, many ? prompt[i] : prompt, add_special_tokens));
-    if (!one.ids.empty()) one.first_bytes = token_text(context.tokenizer(), one.ids.front());
+    if (!one.ids.empty()) one.first_bytes = context.tokenizer().token_bytes(one.ids.front());
     prompts.push_back(std::move(one));
   }
   return prompts;

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include "field_checks.h"
-#include "field_rule.h"
 #include "handlers.h"
 #include "logprob_json.h"
 #include "messages.h"
 #include "prompt.h"
+#include "request_body.h"
 
 namespace omnibus {
 namespace {
@@ -63,18 +63,12 @@ std::span<const Field<F>> token_field_table() {
   return table;
 }
 
-struct ParsedTokens {
-  TokenFields fields;
-  std::vector<std::string> ignored;
-};
+using ParsedTokens = ParsedBody<TokenFields>;
 
 StatusOr<ParsedTokens> parse_request(const ApiContext& context, unsigned route, const HttpRequest& request) {
-  OMNIBUS_ASSIGN_OR_RETURN(Json body, parse_json(request.body));
-  if (!body.is_object()) return absl::InvalidArgumentError("The body must be a JSON object");
-  ParsedTokens parsed;
-  OMNIBUS_RETURN_IF_ERROR(take_fields(body, token_field_table(),
-                                      FieldOptions{route, context.config.strict_fields}, parsed.fields,
-                                      parsed.ignored));
+  OMNIBUS_ASSIGN_OR_RETURN(
+      ParsedTokens parsed,
+      parse_body(request, token_field_table(), FieldOptions{route, context.config.strict_fields}));
   OMNIBUS_RETURN_IF_ERROR(context.check_model(parsed.fields.model));
   return parsed;
 }
@@ -82,9 +76,7 @@ StatusOr<ParsedTokens> parse_request(const ApiContext& context, unsigned route, 
 HttpResponse answer(const Json& body, const std::vector<std::string>& ignored) {
   HttpResponse response;
   response.body = dump_json(body);
-  if (!ignored.empty()) {
-    response.headers.emplace_back("x-omnibus-ignored-fields", ignored_fields_header(ignored));
-  }
+  add_ignored_fields(response.headers, ignored);
   return response;
 }
 

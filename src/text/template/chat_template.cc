@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "omnibus/base/common/clock.h"
+
 #include "globals.h"
 #include "message_adapter.h"
 #include "program.h"
@@ -101,5 +103,16 @@ const char kChatMlTemplate[] =
     "{{ '<|im_start|>' + message['role'] + '\\n' + (message['content'] or '') + '<|im_end|>\\n' }}"
     "{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+
+RenderOptions render_options_for(const Tokenizer& tokenizer) {
+  const auto text_of = [&](TokenId id) {
+    return id == kNoToken ? std::string() : std::string(tokenizer.token_bytes(id));
+  };
+  RenderOptions options;
+  options.bos_token = text_of(tokenizer.spec().bos);
+  options.eos_token = text_of(tokenizer.spec().eos);
+  options.now_seconds = wall_clock_seconds();
+  return options;
+}
 
 }  // namespace omnibus

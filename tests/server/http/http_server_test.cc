@@ -34,13 +34,19 @@ class Client {
 
   bool connected() const { return connected_; }
   void send(const std::string& text) { ASSERT_GT(::send(fd_, text.data(), text.size(), MSG_NOSIGNAL), 0); }
+  void try_send(const std::string& text) {
+    static_cast<void>(::send(fd_, text.data(), text.size(), MSG_NOSIGNAL));
+  }
   void half_close() { shutdown(fd_, SHUT_WR); }
+  // receive() came to the end of the connection, not to its time limit.
+  bool ended() const { return ended_; }
   // Up to the end of the connection, or until `enough`.
   std::string receive(const std::string& enough = "\x01never") {
     std::string text;
     char chunk[4096];
     while (text.find(enough) == std::string::npos) {
       const ssize_t n = recv(fd_, chunk, sizeof chunk, 0);
+      ended_ = n == 0;
       if (n <= 0) break;
       text.append(chunk, static_cast<size_t>(n));
     }
@@ -49,19 +55,20 @@ class Client {
 
  private:
   int fd_;
-  bool connected_ = false;
+  bool connected_ = false, ended_ = false;
 };
 
 // A server whose one route hands its reply to the test.
 class HttpServerTest : public testing::Test {
  protected:
   void start() {
-    config_.render_error = [](const Status& error, std::string_view) {
-      HttpResponse response;
-      response.status = error_detail(error).http;
-      response.body = status_message(error);
-      return response;
-    };
+    if (!config_.render_error)
+      config_.render_error = [](const Status& error, std::string_view) {
+        HttpResponse response;
+        response.status = error_detail(error).http;
+        response.body = status_message(error);
+        return response;
+      };
     routes_.add({"GET", "/held", Scope::kPublic, 0,
                  [this](HttpRequest, ReplyPtr reply) { replies_.set_value(std::move(reply)); }});
     routes_.add({"GET", "/throws", Scope::kPublic, 0,
@@ -198,6 +205,69 @@ TEST_F(HttpServerTest, StopHasALimit) {
   reply->on_gone([&] { gone = true; });
   server_->stop(milliseconds(50));
   EXPECT_TRUE(gone);
+}
+
+// From begin_drain on, also where the request came before it, its handler has begun, or there is no route.
+TEST_F(HttpServerTest, EveryAnswerAfterBeginDrainCloses) {
+  start();
+  Client whole(server_->port()), streamed(server_->port()), unknown(server_->port());
+  const ReplyPtr whole_reply = hold(whole), streamed_reply = hold(streamed);
+  server_->begin_drain();
+  whole_reply->send({});
+  streamed_reply->begin({});
+  streamed_reply->write("text");
+  streamed_reply->end();
+  unknown.send("GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n");
+  for (Client* client : {&whole, &streamed, &unknown}) {
+    const std::string answer = client->receive();  // ends, as the connection does
+    EXPECT_NE(answer.find("Connection: close\r\n"), std::string::npos) << answer;
+    EXPECT_TRUE(client->ended());
+  }
+}
+
+// For the sanitizers too: stop() closes the listener while all threads accept and serve.
+TEST_F(HttpServerTest, StopWhileManyThreadsAccept) {
+  config_.io_threads = 4;
+  routes_.add(
+      {"GET", "/now", Scope::kPublic, 0, [](const HttpRequest&, const ReplyPtr& reply) { reply->send({}); }});
+  for (int round = 0; round < 10; ++round) {
+    if (round == 0)
+      start();
+    else
+      server_ = HttpServer::start(config_, &routes_, &auth_, &metrics_).value();
+    std::atomic<bool> done{false};
+    std::atomic<int> answered{0};
+    std::vector<std::thread> clients;
+    for (int i = 0; i < 3; ++i) {
+      clients.emplace_back([&] {
+        while (!done.load()) {
+          Client client(server_->port());
+          if (!client.connected()) break;
+          client.try_send("GET /now HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+          if (client.receive().starts_with("HTTP/1.1 200")) ++answered;
+        }
+      });
+    }
+    EXPECT_TRUE(within(milliseconds(5000), [&] { return answered.load() > 20; }));
+    server_->stop(milliseconds(2000));
+    done = true;
+    for (std::thread& client : clients) client.join();
+    EXPECT_FALSE(Client(server_->port()).connected());
+  }
+}
+
+TEST_F(HttpServerTest, AnExceptionInAConnectionIsLogged) {
+  config_.render_error = [](const Status&, std::string_view) -> HttpResponse {
+    throw std::runtime_error("no words");
+  };
+  testing::internal::CaptureStderr();
+  start();
+  Client client(server_->port());
+  client.send("GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(client.receive(), "");
+  server_->stop(milliseconds(2000));
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("no words"), std::string::npos) << log;
 }
 
 TEST_F(HttpServerTest, ReplyOutlivesTheServer) {

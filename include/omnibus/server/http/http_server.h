@@ -38,7 +38,8 @@ class HttpServer {
   virtual ~HttpServer() = default;  // stops at once
 
   virtual uint16_t port() const = 0;
-  // From now on every answer carries Connection: close.
+  // Every answer whose head is made from now on carries Connection: close, also that of a request that came
+  // before.
   virtual void begin_drain() = 0;
   // Closes the listener and idle connections, lets busy ones finish until `limit`, then closes them.
   virtual void stop(std::chrono::milliseconds limit) = 0;

@@ -42,6 +42,9 @@ struct RenderOptions {
   TemplateBudget budget;
 };
 
+// Those of a model: the texts of its bos and eos ("" where it has none), and the time of now.
+RenderOptions render_options_for(const Tokenizer& tokenizer);
+
 // Immutable; any thread.
 class ChatTemplate {
  public:

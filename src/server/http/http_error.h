@@ -1,0 +1,15 @@
+// A request that is wrong as HTTP, before any handler sees it.
+#pragma once
+
+#include <string>
+
+#include "omnibus/base/common/status.h"
+
+namespace omnibus {
+
+inline Status http_error(int status, const std::string& message, const char* code = "") {
+  return with_detail(absl::InvalidArgumentError(message),
+                     ErrorDetail{.http = status, .type = {}, .code = code, .param = {}});
+}
+
+}  // namespace omnibus
