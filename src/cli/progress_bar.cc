@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "text_layout.h"
@@ -12,9 +13,36 @@ namespace omnibus {
 namespace {
 
 constexpr int kBarWidth = 30;
+constexpr int kUnknownWidth = 80;
 constexpr auto kRedraw = std::chrono::milliseconds(100);
 
+int terminal_width() {
+  winsize size{};
+  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : kUnknownWidth;
+}
+
 }  // namespace
+
+std::string progress_line(std::string_view title, int64_t done, int64_t total, std::string_view rate,
+                          int width) {
+  std::string line;
+  if (total <= 0) {
+    line = fmt::format("{}  {}  {}", title, mebibytes(done), rate);
+  } else {
+    const std::string amount = fmt::format("  {} of {}  {}", mebibytes(done), mebibytes(total), rate);
+    const int room = width - static_cast<int>(title.size() + amount.size()) - 5;
+    const int bar = std::min(kBarWidth, room);
+    const auto filled = bar > 0 ? static_cast<int>(bar * std::min(done, total) / total) : 0;
+    line = std::string(title);
+    if (bar > 0) line += fmt::format("  [{:#<{}}{:.<{}}]", "", filled, "", bar - filled);
+    line += amount;
+  }
+  // One column stays free: a full line wraps, and a wrapped one cannot be redrawn.
+  size_t end = std::min(line.size(), static_cast<size_t>(std::max(0, width - 1)));
+  while (end > 0 && end < line.size() && (static_cast<unsigned char>(line[end]) & 0xC0U) == 0x80U) --end;
+  return line.substr(0, end);
+}
 
 ProgressBar::ProgressBar(std::string title)
     : title_(std::move(title)),
@@ -59,13 +87,7 @@ void ProgressBar::draw(int64_t done, int64_t total) {
           ? mebibytes(static_cast<int64_t>(static_cast<double>(done) / elapsed.count())) + "/s"
           : "";
   line_open_ = true;
-  if (total <= 0) {
-    fmt::print(stderr, "\r\x1b[K{}  {}  {}", title_, mebibytes(done), rate);
-  } else {
-    const auto filled = static_cast<int>(kBarWidth * std::min(done, total) / total);
-    fmt::print(stderr, "\r\x1b[K{}  [{:#<{}}{:.<{}}]  {} of {}  {}", title_, "", filled, "",
-               kBarWidth - filled, mebibytes(done), mebibytes(total), rate);
-  }
+  fmt::print(stderr, "\r\x1b[K{}", progress_line(title_, done, total, rate, terminal_width()));
   std::fflush(stderr);
 }
 

@@ -4,8 +4,13 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace omnibus {
+
+// What a bar draws, cut to fit into `width` columns; the bar itself shrinks first.
+std::string progress_line(std::string_view title, int64_t done, int64_t total, std::string_view rate,
+                          int width);
 
 // One thread at a time. Writes to stderr.
 class ProgressBar {

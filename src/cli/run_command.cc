@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <optional>
 
 #include <fmt/format.h>
@@ -34,7 +35,8 @@ int run_command(const RunConfig& config) {
   const SteadyClock clock;
   MetricsRegistry metrics;
   std::optional<ProgressBar> bar;
-  if (isatty(STDERR_FILENO) == 1) bar.emplace("loading " + config.model);
+  if (isatty(STDERR_FILENO) == 1)
+    bar.emplace("loading " + std::filesystem::path(config.model).filename().string());
   // Before the worker is made: it plans the cache for that many.
   EngineOptions engine_options = config.engine;
   engine_options.max_num_seqs = 1;

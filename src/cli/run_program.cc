@@ -44,6 +44,9 @@ int run_program(const std::vector<std::string>& args) {
     report_failure(command.status());
     return kExitUsage;
   }
+  for (const std::string& name : unknown_variables(process_variables())) {
+    fmt::print(stderr, "omnibus: warning: {} in the environment is no option of any command\n", name);
+  }
   return std::visit(Dispatch{}, *command);
 }
 

@@ -163,6 +163,9 @@ int serve_model(const ServeConfig& config, ServedModel model) {
 int serve_command(const ServeConfig& config) {
   init_log(config.log.level, config.log.format);
   const StopSignals signals;  // blocked before the first thread exists
+  const HttpConfig& http = config.http;
+  const Status address = HttpServer::check_address(http.host, static_cast<uint16_t>(http.port));
+  if (!address.ok()) return report_failure(address);
   ProgressBar bar("loading");
   StatusOr<ServedModel> model = ServedModel();
   {

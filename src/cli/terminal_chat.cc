@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstdio>
 #include <thread>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -37,21 +38,28 @@ bool parse_within(const std::string& text, T min, T max, T& out) {
   return true;
 }
 
-// False: no such setting, or not such a value.
-bool apply_setting(ChatSession& session, const std::string& name, const std::string& value) {
+// What is wrong with it, or nothing and it is set.
+template <typename T>
+std::string set_within(const std::string& name, const std::string& value, T min, T max, T& out) {
+  if (parse_within(value, min, max, out)) return {};
+  return fmt::format("{} takes a {} from {} to {}, not '{}'.", name,
+                     std::is_integral_v<T> ? "whole number" : "number", min, max, value);
+}
+
+std::string apply_setting(ChatSession& session, const std::string& name, const std::string& value) {
   SamplingParams& s = session.sampling();
-  if (name == "temperature") return parse_within(value, 0.0F, 2.0F, s.temperature);
-  if (name == "top_p") return parse_within(value, 0.0F, 1.0F, s.top_p);
-  if (name == "min_p") return parse_within(value, 0.0F, 1.0F, s.min_p);
-  if (name == "top_k") return parse_within(value, -1, 1 << 30, s.top_k);
-  if (name == "max_tokens") return parse_within(value, 0, 1 << 30, s.max_tokens);
+  if (name == "temperature") return set_within(name, value, 0.0F, 2.0F, s.temperature);
+  if (name == "top_p") return set_within(name, value, 0.0F, 1.0F, s.top_p);
+  if (name == "min_p") return set_within(name, value, 0.0F, 1.0F, s.min_p);
+  if (name == "top_k") return set_within(name, value, -1, 1 << 30, s.top_k);
+  if (name == "max_tokens") return set_within(name, value, 0, 1 << 30, s.max_tokens);
   if (name == "seed") {
     uint64_t seed = 0;
-    if (!parse_within(value, uint64_t{0}, ~uint64_t{0}, seed)) return false;
-    session.set_seed(seed);
-    return true;
+    std::string error = set_within(name, value, uint64_t{0}, ~uint64_t{0}, seed);
+    if (error.empty()) session.set_seed(seed);
+    return error;
   }
-  return false;
+  return fmt::format("There is no setting '{}'; /help lists them.", name);
 }
 
 }  // namespace
@@ -146,11 +154,8 @@ void TerminalChat::set(const std::string& words) {
   const size_t space = words.find(' ');
   const std::string name = words.substr(0, space);
   const std::string value = space == std::string::npos ? "" : trim(words.substr(space));
-  if (apply_setting(*session_, name, value)) {
-    fmt::print("{} = {}\n", name, value);
-  } else {
-    fmt::print("'{} {}' is not a setting; /help lists them.\n", name, value);
-  }
+  const std::string error = apply_setting(*session_, name, value);
+  fmt::print("{}\n", error.empty() ? fmt::format("{} = {}", name, value) : error);
 }
 
 bool TerminalChat::ask(const std::string& question) {

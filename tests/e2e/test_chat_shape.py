@@ -184,12 +184,34 @@ def test_unknown_message_keys_are_named(hello):
     messages = [{"role": "user", "content": "hello", "mood": "good"}]
     answer = hello.post("/v1/chat/completions", {"messages": messages})
     assert answer.headers["x-omnibus-ignored-fields"] == "messages[0].mood"
+    part = {"type": "text", "text": "hello", "cache_control": {}}
+    answer = hello.post("/v1/chat/completions", {"messages": [{"role": "user", "content": [part]}]})
+    assert answer.headers["x-omnibus-ignored-fields"] == "messages[0].content[0].cache_control"
+
+
+def test_fields_that_the_template_does_not_use_are_named(hello):
+    messages = [{"role": "user", "content": "hello", "name": "ann"}]
+    answer = hello.post("/v1/chat/completions", {"messages": messages, "reasoning_effort": "none"})
+    assert answer.status_code == 200
+    assert answer.headers["x-omnibus-ignored-fields"] == "reasoning_effort, messages[0].name"
+
+
+def test_fields_that_the_template_uses_are_not_named(replay, tmp_path):
+    path = tmp_path / "template"
+    path.write_text("{{ reasoning_effort }}{% for m in messages %}{{ m.name }}: {{ m.content }}{% endfor %}")
+    server = replay(HELLO, "--chat-template", str(path))
+    messages = [{"role": "user", "content": "hello", "name": "ann"}]
+    answer = server.post("/v1/chat/completions", {"messages": messages, "reasoning_effort": "low"})
+    assert answer.status_code == 200 and "x-omnibus-ignored-fields" not in answer.headers
 
 
 def test_strict_fields(replay):
     server = replay(HELLO, "--strict-fields")
     answer = server.chat("hello", mystery=1)
     assert answer.status_code == 400 and answer.json()["error"]["param"] == "mystery"
+    messages = [{"role": "user", "content": "hello", "mood": "good"}]
+    answer = server.post("/v1/chat/completions", {"messages": messages})
+    assert answer.status_code == 400 and answer.json()["error"]["param"] == "messages[0].mood"
     # A harmless hint stays ignored and named.
     answer = server.chat("hello", user="me")
     assert answer.status_code == 200 and answer.headers["x-omnibus-ignored-fields"] == "user"

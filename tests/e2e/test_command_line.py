@@ -66,6 +66,8 @@ def test_help_names_every_command():
         (["serve", "--tensor-parallel-size", "2"], "tensor-parallel-size"),
         (["serve", "--numerics", "f99"], "numerics"),
         (["serve", "--host", "0.0.0.0"], "--api-key"),
+        (["serve", "--host", "127.0.0.300"], "not an address"),
+        (["run", "m", ""], "PROMPT: is empty"),
         (["show"], "MODEL"),
         (["dance"], "dance"),
     ],
@@ -77,7 +79,8 @@ def test_wrong_command_lines_are_named(arguments, named):
 
 @pytest.mark.parametrize("command", ["serve", "run", "show"])
 def test_unknown_model(command, tmp_path):
-    result = run(command, "no-such-model", env={"OMNIBUS_HOME": str(tmp_path)})
+    port = ["--port", "0"] if command == "serve" else []
+    result = run(command, "no-such-model", *port, env={"OMNIBUS_HOME": str(tmp_path)})
     assert result.returncode == 1 and "no-such-model" in result.stderr
 
 
@@ -85,8 +88,8 @@ def test_unknown_model(command, tmp_path):
 def test_hostile_model_file(content, tmp_path):
     path = tmp_path / "bad.gguf"
     path.write_bytes(content)
-    for command in ("serve", "show"):
-        result = run(command, str(path), timeout=10)
+    for command in (["serve", "--port", "0"], ["show"]):
+        result = run(*command, str(path), timeout=10)
         assert result.returncode == 1 and "bad.gguf" in result.stderr
 
 
@@ -108,3 +111,29 @@ def test_port_in_use(hello, tmp_path):
     path.write_text('{"pieces":["a"]}')
     result = run("--script", str(path), "--port", str(hello.port), name="omnibus-replay")
     assert result.returncode == 1 and str(hello.port) in result.stderr
+
+
+def test_an_address_is_tried_before_the_model_is_loaded(hello, tmp_path):
+    # The model does not exist: had it been looked for first, it would be what is named.
+    for arguments in (["--port", str(hello.port)], ["--host", "192.0.2.1", "--api-key", "k"]):
+        result = run("serve", "no-such-model", *arguments, env={"OMNIBUS_HOME": str(tmp_path)})
+        assert result.returncode == 1 and "Cannot listen on" in result.stderr, result.stderr
+
+
+@pytest.mark.parametrize("command", ["serve", "run", "show"])
+def test_a_model_that_is_no_file(command, tmp_path):
+    os.mkfifo(tmp_path / "fifo.gguf")
+    port = ["--port", "0"] if command == "serve" else []
+    for path, kind in ((tmp_path, "a directory"), (tmp_path / "fifo.gguf", "a FIFO")):
+        result = run(command, str(path), *port, timeout=10)
+        assert result.returncode == 1 and f"'{path}' is {kind}" in result.stderr, result.stderr
+
+
+def test_help_is_a_word():
+    assert run("help").stdout == run("--help").stdout
+    assert run("help", "serve").stdout == run("serve", "--help").stdout
+
+
+def test_a_variable_that_means_nothing_is_named():
+    result = run("version", env={"OMNIBUS_PROT": "1", "OMNIBUS_PORT": "1"})
+    assert result.returncode == 0 and "OMNIBUS_PROT" in result.stderr and "OMNIBUS_PORT" not in result.stderr

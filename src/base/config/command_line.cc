@@ -112,7 +112,7 @@ Status check_command(const ProgramInfo& program, std::span<OptionSet* const> set
       fmt::format("the commands are {} ({} --help)", fmt::join(names, ", "), program.name);
   if (args.empty()) return absl::InvalidArgumentError("no command given: " + list);
   const bool known = std::find(names.begin(), names.end(), args[0]) != names.end();
-  if (known || args[0] == "-h" || args[0] == "--help") return {};
+  if (known || args[0] == "help" || args[0] == "-h" || args[0] == "--help") return {};
   return absl::InvalidArgumentError(fmt::format("unknown command '{}': {}", args[0], list));
 }
 
@@ -155,6 +155,11 @@ StatusOr<CommandLine> read_command_line(const ProgramInfo& program, std::span<Op
   const auto tail = args.subspan(std::min(args.size(), static_cast<size_t>(dashes) + 1));
   try {
     std::vector<std::string> reversed = with_dashes(args.first(static_cast<size_t>(dashes)), sets);
+    // `help serve` is `serve --help`.
+    if (program.subcommands && !reversed.empty() && reversed[0] == "help") {
+      reversed.erase(reversed.begin());
+      reversed.emplace_back("--help");
+    }
     std::reverse(reversed.begin(), reversed.end());  // CLI11 takes its arguments from the back
     app.parse(std::move(reversed));
   } catch (const CLI::CallForHelp&) {

@@ -27,13 +27,11 @@ void declare_log(OptionSet& options, LogConfig& log) {
                      "One line per event, as text or as a JSON object");
 }
 
-void declare_engine(OptionSet& options, EngineOptions& engine) {
+void declare_engine(OptionSet& options, EngineOptions& engine, const char* budget_help) {
   options.begin_group("Engine");
   options.add("max-model-len", engine.max_model_len, 1, kMany,
               "Longest prompt plus answer in tokens (default: the model's own)");
-  options.add(
-      "max-num-batched-tokens", engine.max_num_batched_tokens, 1, kMany,
-      "Tokens computed in one step, at least the requests running at once (default: 512 or these, if more)");
+  options.add("max-num-batched-tokens", engine.max_num_batched_tokens, 1, kMany, budget_help);
   options.add_choice("numerics", engine.numerics,
                      {{"fast", NumericsOption::kFast}, {"f32", NumericsOption::kF32}},
                      "fast: 8-bit activations; f32: float activations and cache");
@@ -53,7 +51,9 @@ void declare_engine(OptionSet& options, EngineOptions& engine) {
 
 // What concerns an engine of many requests.
 void declare_engine_for_many(OptionSet& options, EngineOptions& engine) {
-  declare_engine(options, engine);
+  declare_engine(
+      options, engine,
+      "Tokens computed in one step, at least --max-num-seqs (default: 512, or --max-num-seqs if larger)");
   options.add("max-num-seqs", engine.max_num_seqs, 1, 65536, "Requests that run at the same time");
   options.add("max-logprobs", engine.max_logprobs, 0, 20,
               "Most alternatives per token a request may ask for");
@@ -68,7 +68,7 @@ void declare_http(OptionSet& options, HttpConfig& http) {
   options.add("max-connections", http.max_connections, 1, 1 << 20, "Open connections; more are turned away");
   options.add("header-timeout", http.header_timeout_s, 0.01, 86400, "Seconds a client has for its headers");
   options.add("body-timeout", http.body_timeout_s, 0.01, 86400,
-              "Seconds that a client may pause within its body");
+              "Seconds a client has for its body, and one more per 64,000 bytes of it");
   options.add("keep-alive-timeout", http.keep_alive_timeout_s, 0.01, 86400,
               "Seconds an idle connection stays");
   options.add("drain-timeout", http.drain_timeout_s, 0, 86400,
@@ -86,7 +86,7 @@ void declare_run(OptionSet& options, RunConfig& config) {
   options.add("max-tokens", config.max_tokens, 1, kMany, "Longest answer (default: what the context holds)");
   options.add("chat-template", config.chat_template_file, "FILE",
               "Jinja template in place of the model's own");
-  declare_engine(options, config.engine);
+  declare_engine(options, config.engine, "Tokens computed in one step (default: 512)");
   declare_log(options, config.log);
 }
 
@@ -99,13 +99,34 @@ Status check_engine(const EngineOptions& engine) {
     return absl::InvalidArgumentError(
         fmt::format("{}: {} needs worker processes, which do not exist yet: only 1 is possible", flag, size));
   }
+  return check_feature_pairs(enabled_features(engine));
+}
+
+bool is_address(const std::string& host) {
+  in6_addr any{};
+  return inet_pton(AF_INET, host.c_str(), &any) == 1 || inet_pton(AF_INET6, host.c_str(), &any) == 1;
+}
+
+// Blanks around the value of a header are not part of it, so no client could ever send such a key.
+Status check_api_keys(const ServeConfig& config) {
+  for (size_t i = 0; i < config.api_keys.size(); ++i) {
+    const std::string& key = config.api_keys[i];
+    if (key.find_first_of(" \t\r\n") != 0 && key.find_last_of(" \t\r\n") + 1 != key.size()) continue;
+    return absl::InvalidArgumentError(
+        fmt::format("--api-key: key {} of {} begins or ends with a blank, which no client can send", i + 1,
+                    config.api_keys.size()));
+  }
+  return {};
+}
+
+Status check_token_budget(const EngineOptions& engine) {
   if (engine.batched_tokens() < engine.max_num_seqs) {
     return absl::InvalidArgumentError(fmt::format(
         "--max-num-batched-tokens: {} is less than --max-num-seqs, {}: a step holds a token of each "
         "running request",
         engine.batched_tokens(), engine.max_num_seqs));
   }
-  return check_feature_pairs(enabled_features(engine));
+  return absl::OkStatus();
 }
 
 Status read_api_keys(ServeConfig& config) {
@@ -172,8 +193,16 @@ void declare_options(OptionSet& options, ServeConfig& config) {
 
 Status finish_serve_config(ServeConfig& config) {
   OMNIBUS_RETURN_IF_ERROR(check_engine(config.engine));
+  OMNIBUS_RETURN_IF_ERROR(check_token_budget(config.engine));
   OMNIBUS_RETURN_IF_ERROR(read_api_keys(config));
+  OMNIBUS_RETURN_IF_ERROR(check_api_keys(config));
   if (config.api_keys.empty() && !config.allow_unauthenticated && !is_loopback_host(config.http.host)) {
+    if (!is_address(config.http.host)) {
+      return absl::InvalidArgumentError(
+          fmt::format("--host: '{}' is not an address: give an IP address or localhost (a name also needs "
+                      "--api-key or --allow-unauthenticated)",
+                      config.http.host));
+    }
     return absl::InvalidArgumentError(
         fmt::format("--host: {} can be reached from other machines: give --api-key or --api-key-file, or "
                     "--allow-unauthenticated to open it to everybody",
@@ -182,41 +211,68 @@ Status finish_serve_config(ServeConfig& config) {
   return {};
 }
 
-StatusOr<ParsedCommand> parse_command_line(std::span<const std::string> args, const EnvLookup& env) {
+namespace {
+
+// Every command with its options, and the configs that they fill.
+struct AllCommands {
+  AllCommands() {
+    declare_options(serve, serve_config);
+    declare_run(run, run_config);
+    pull.add_positional("MODEL", pull_config.model, "Name of the model");
+    show.add_positional("MODEL", show_config.model, "Path of a GGUF file, name in the store, or alias");
+  }
+  AllCommands(const AllCommands&) = delete;  // the options point into the configs
+  AllCommands& operator=(const AllCommands&) = delete;
+
   ServeConfig serve_config;
   RunConfig run_config;
   PullConfig pull_config;
   ShowConfig show_config;
-  OptionSet serve("serve", "Serve a model over HTTP (OpenAI's API)");
-  OptionSet run("run", "Talk to a model in the terminal");
-  OptionSet pull("pull", "Fetch a model into the store");
-  OptionSet list("list", "List the models in the store");
-  OptionSet show("show", "Describe a model");
-  OptionSet version("version", "Print the version");
-  declare_options(serve, serve_config);
-  declare_run(run, run_config);
-  pull.add_positional("MODEL", pull_config.model, "Name of the model");
-  show.add_positional("MODEL", show_config.model, "Path of a GGUF file, name in the store, or alias");
+  OptionSet serve{"serve", "Serve a model over HTTP (OpenAI's API)"};
+  OptionSet run{"run", "Talk to a model in the terminal"};
+  OptionSet pull{"pull", "Fetch a model into the store"};
+  OptionSet list{"list", "List the models in the store"};
+  OptionSet show{"show", "Describe a model"};
+  OptionSet version{"version", "Print the version"};
+  std::array<OptionSet*, 6> sets = {&serve, &run, &pull, &list, &show, &version};
+};
 
+Status check_prompt_words(const RunConfig& config) {
+  if (config.prompt_words.empty()) return {};
+  for (const std::string& word : config.prompt_words) {
+    if (word.find_first_not_of(" \t\r\n") != std::string::npos) return {};
+  }
+  return absl::InvalidArgumentError("PROMPT: is empty (leave it out for a conversation)");
+}
+
+}  // namespace
+
+std::vector<std::string> unknown_variables(std::span<const std::string> names) {
+  const AllCommands commands;
+  return unknown_variables(commands.sets, names);
+}
+
+StatusOr<ParsedCommand> parse_command_line(std::span<const std::string> args, const EnvLookup& env) {
+  AllCommands commands;
   if (args.size() == 1 && (args[0] == "--version" || args[0] == "-V")) return VersionConfig{};
-  const std::array<OptionSet*, 6> sets = {&serve, &run, &pull, &list, &show, &version};
   OMNIBUS_ASSIGN_OR_RETURN(
       const auto result,
-      parse_options({"omnibus", "omnibus: an LLM inference server", true}, sets, args, env));
+      parse_options({"omnibus", "omnibus: an LLM inference server", true}, commands.sets, args, env));
   if (!result.help.empty()) return HelpConfig{result.help};
-  if (result.chosen == &serve) {
-    OMNIBUS_RETURN_IF_ERROR(finish_serve_config(serve_config));
-    return serve_config;
+  if (result.chosen == &commands.serve) {
+    OMNIBUS_RETURN_IF_ERROR(finish_serve_config(commands.serve_config));
+    return commands.serve_config;
   }
-  if (result.chosen == &run) {
-    OMNIBUS_RETURN_IF_ERROR(check_engine(run_config.engine));
-    return run_config;
+  if (result.chosen == &commands.run) {
+    OMNIBUS_RETURN_IF_ERROR(check_engine(commands.run_config.engine));
+    OMNIBUS_RETURN_IF_ERROR(check_prompt_words(commands.run_config));
+    return commands.run_config;
   }
-  if (result.chosen == &pull) return pull_config;
-  if (result.chosen == &list) return ListConfig{};
-  if (result.chosen == &version) return VersionConfig{};
-  if (show_config.model.empty()) return absl::InvalidArgumentError("show: MODEL is missing");
-  return show_config;
+  if (result.chosen == &commands.pull) return commands.pull_config;
+  if (result.chosen == &commands.list) return ListConfig{};
+  if (result.chosen == &commands.version) return VersionConfig{};
+  if (commands.show_config.model.empty()) return absl::InvalidArgumentError("show: MODEL is missing");
+  return commands.show_config;
 }
 
 }  // namespace omnibus

@@ -30,6 +30,9 @@ class Flattener {
       if (const auto* inner = node.as_table()) {
         const bool is_command = prefix.empty() && command.empty() &&
                                 std::find(commands_.begin(), commands_.end(), name) != commands_.end();
+        if (!is_command) {
+          out.push_back({command, name, {}, static_cast<int>(node.source().begin.line), true});
+        }
         OMNIBUS_RETURN_IF_ERROR(is_command ? this->table(*inner, name, "")
                                            : this->table(*inner, command, name + "-"));
         continue;

@@ -16,6 +16,7 @@ struct FileSetting {
   std::string key;      // with dashes
   std::vector<std::string> values;
   int line = 0;
+  bool is_table = false;  // says only that the table [key] stands here; its settings follow
 };
 
 // Errors name the path and the line. `commands`: names that a top-level table may have as a command.

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace omnibus {
 namespace {
@@ -155,6 +156,15 @@ EnvLookup process_environment() {
     if (value == nullptr) return std::nullopt;
     return std::string(value);
   };
+}
+
+std::vector<std::string> process_variables() {
+  std::vector<std::string> names;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    names.emplace_back(text.substr(0, text.find('=')));
+  }
+  return names;
 }
 
 }  // namespace omnibus

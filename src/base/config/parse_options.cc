@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -46,15 +47,24 @@ bool has_key(const OptionSet& set, const std::string& key) {
   });
 }
 
+// Whether a table of this name can hold a key.
+bool has_table(const OptionSet& set, const std::string& name) {
+  return std::any_of(set.options().begin(), set.options().end(), [&](const Option& option) {
+    return option.kind != Option::Kind::kWords && key_of(option).starts_with(name + "-");
+  });
+}
+
 // A key that no command knows is a mistake; one of another command is not ours to judge.
 Status check_known(const FileSetting& setting, std::span<OptionSet* const> sets, const std::string& path) {
   const bool known = std::any_of(sets.begin(), sets.end(), [&](const OptionSet* set) {
-    return (setting.command.empty() || setting.command == set->command()) && has_key(*set, setting.key);
+    if (!setting.command.empty() && setting.command != set->command()) return false;
+    return setting.is_table ? has_table(*set, setting.key) : has_key(*set, setting.key);
   });
   if (known) return {};
-  return absl::InvalidArgumentError(fmt::format("{} line {}: unknown key '{}{}{}'", path, setting.line,
-                                                setting.command, setting.command.empty() ? "" : ".",
-                                                setting.key));
+  const std::string name =
+      fmt::format("{}{}{}", setting.command, setting.command.empty() ? "" : ".", setting.key);
+  const std::string what = setting.is_table ? fmt::format("table [{}]", name) : fmt::format("key '{}'", name);
+  return absl::InvalidArgumentError(fmt::format("{} line {}: unknown {}", path, setting.line, what));
 }
 
 // Settings of the file that concern `set`; its own table wins over the top level.
@@ -66,7 +76,7 @@ StatusOr<std::map<std::string, FileSetting>> file_settings(const std::string& pa
   std::map<std::string, FileSetting> out;
   for (const auto& setting : settings) {
     OMNIBUS_RETURN_IF_ERROR(check_known(setting, sets, path));
-    if (!setting.command.empty() && setting.command != set.command()) continue;
+    if (setting.is_table || (!setting.command.empty() && setting.command != set.command())) continue;
     const auto [it, added] = out.try_emplace(setting.key, setting);
     if (added) continue;
     if (setting.command == it->second.command) {
@@ -89,6 +99,24 @@ std::string flag_text(const Option& option) {
 }
 
 }  // namespace
+
+std::vector<std::string> unknown_variables(std::span<OptionSet* const> sets,
+                                           std::span<const std::string> names) {
+  // The last ones are the build's and the tests'.
+  std::set<std::string> known = {"OMNIBUS_CONFIG", "OMNIBUS_HOME", "OMNIBUS_BUILD_DIR", "OMNIBUS_PYTHON",
+                                 "OMNIBUS_TEMPLATES_DIR"};
+  for (const OptionSet* set : sets) {
+    for (const Option& option : set->options()) {
+      if (option.kind != Option::Kind::kWords) known.insert(env_name(option));
+    }
+  }
+  std::vector<std::string> unknown;
+  for (const std::string& name : names) {
+    const bool ours = name.starts_with("OMNIBUS_") && !name.starts_with("OMNIBUS_TEST");
+    if (ours && !known.contains(name)) unknown.push_back(name);
+  }
+  return unknown;
+}
 
 StatusOr<ParseResult> parse_options(const ProgramInfo& program, std::span<OptionSet* const> sets,
                                     std::span<const std::string> args, const EnvLookup& env) {

@@ -75,6 +75,24 @@ class ReserveDescriptor {
   int fd_ = -1;
 };
 
+Status cannot(const char* what, const std::string& host, uint16_t port, const error_code& error) {
+  return absl::UnavailableError(fmt::format("Cannot {} {} port {}: {}", what, host, port, error.message()));
+}
+
+Status bind_to(const std::string& host, uint16_t port, asio::io_context& context, tcp::acceptor& acceptor) {
+  error_code error;
+  tcp::resolver resolver(context);
+  const auto found = resolver.resolve(host, std::to_string(port),
+                                      tcp::resolver::passive | tcp::resolver::numeric_service, error);
+  if (error || found.empty()) return cannot("resolve", host, port, error);
+  const tcp::endpoint endpoint = found.begin()->endpoint();
+  acceptor.open(endpoint.protocol(), error);
+  if (error) return cannot("open a socket for", host, port, error);
+  acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  acceptor.bind(endpoint, error);
+  return error ? cannot("listen on", host, port, error) : Status();
+}
+
 class HttpServerImpl final : public HttpServer {
  public:
   explicit HttpServerImpl(std::shared_ptr<ServerState> state)
@@ -105,23 +123,10 @@ class HttpServerImpl final : public HttpServer {
 
 Status HttpServerImpl::listen() {
   const HttpServerConfig& config = state_->config;
-  const std::string where = fmt::format("{} port {}", config.host, config.port);
+  OMNIBUS_RETURN_IF_ERROR(bind_to(config.host, config.port, state_->context, acceptor_));
   error_code error;
-  const auto failed = [&](const char* what) {
-    return absl::UnavailableError(fmt::format("Cannot {} {}: {}", what, where, error.message()));
-  };
-  tcp::resolver resolver(state_->context);
-  const auto found = resolver.resolve(config.host, std::to_string(config.port),
-                                      tcp::resolver::passive | tcp::resolver::numeric_service, error);
-  if (error || found.empty()) return failed("resolve");
-  const tcp::endpoint endpoint = found.begin()->endpoint();
-  acceptor_.open(endpoint.protocol(), error);
-  if (error) return failed("open a socket for");
-  acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
-  acceptor_.bind(endpoint, error);
-  if (error) return failed("listen on");
   acceptor_.listen(kBacklog, error);
-  if (error) return failed("listen on");
+  if (error) return cannot("listen on", config.host, config.port, error);
   port_ = acceptor_.local_endpoint(error).port();
   asio::co_spawn(acceptor_.get_executor(), accept_loop(), LogException{"the listener"});
   for (int i = 0; i < std::max(1, config.io_threads); ++i) {
@@ -217,6 +222,12 @@ void HttpServerImpl::stop(std::chrono::milliseconds limit) {
 }
 
 }  // namespace
+
+Status HttpServer::check_address(const std::string& host, uint16_t port) {
+  asio::io_context context;
+  tcp::acceptor acceptor(context);
+  return bind_to(host, port, context, acceptor);
+}
 
 StatusOr<std::unique_ptr<HttpServer>> HttpServer::start(HttpServerConfig config, const RouteTable* routes,
                                                         const Authenticator* auth, MetricsRegistry* metrics) {

@@ -37,8 +37,9 @@ class Guard : public DomParser {
   template <class Exception>
   bool parse_error(std::size_t position, const std::string& /*token*/, const Exception& error) {
     // Not the library's text: it quotes the body at length.
-    const bool range = error.id == 406;
-    return fail(fmt::format("{} at byte {}", range ? "a number is out of range" : "syntax error", position));
+    const bool utf8 = std::string_view(error.what()).find("ill-formed UTF-8") != std::string_view::npos;
+    const char* what = error.id == 406 ? "a number is out of range" : utf8 ? "invalid UTF-8" : "syntax error";
+    return fail(fmt::format("{} at byte {}", what, position));
   }
 
   const std::string& message() const { return message_; }
@@ -61,6 +62,8 @@ class Guard : public DomParser {
 }  // namespace
 
 StatusOr<Json> parse_json(std::string_view text) {
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos)
+    return absl::InvalidArgumentError("Body is not JSON: the body is empty");
   if (text.starts_with("\xef\xbb\xbf"))
     return absl::InvalidArgumentError("Body is not JSON: byte order mark");
   Json root;

@@ -32,7 +32,10 @@ std::string to_lower(std::string_view text) {
 Status parse_error(const boost::system::error_code& error) {
   if (error == http::error::body_limit) return http_error(413, "The request body is too large");
   if (error == http::error::header_limit) return http_error(431, "The request header is too large");
-  if (error == http::error::bad_version) return http_error(505, "Only HTTP/1.0 and HTTP/1.1 are served");
+  if (error == http::error::bad_version) {
+    return with_detail(absl::InvalidArgumentError("Only HTTP/1.0 and HTTP/1.1 are served"),
+                       ErrorDetail{.http = 505, .type = "invalid_request_error", .code = {}, .param = {}});
+  }
   return http_error(400, "Malformed HTTP request: " + error.message());
 }
 

@@ -23,6 +23,9 @@ constexpr size_t kMaxPipelinedBytes = 64 * 1024;
 // What is read and thrown away after an early answer, so that a reset does not eat it.
 constexpr size_t kLingerBytes = 1024 * 1024;
 constexpr auto kLingerTime = std::chrono::milliseconds(500);
+// A body that comes more slowly than this uses up its timeout.
+constexpr uint64_t kSlowestBodyBytesPerMs = 64;
+constexpr size_t kMaxQuotedTarget = 128;
 
 // The handler's end of an outbox.
 class OutboxReply final : public Reply {
@@ -42,6 +45,14 @@ class OutboxReply final : public Reply {
  private:
   std::shared_ptr<Outbox> box_;
 };
+
+Status no_route(const HttpRequest& request, const std::string& allowed) {
+  const std::string wanted = request.method + " " + request.path;
+  const std::string asked =
+      wanted.size() <= kMaxQuotedTarget ? wanted : wanted.substr(0, kMaxQuotedTarget) + "...";
+  if (allowed.empty()) return http_error(404, "There is no route " + asked);
+  return http_error(405, "There is no " + asked + ": this route has " + allowed, "method_not_allowed");
+}
 
 // Closed set: whatever a client sends as its method, metrics know a few names.
 const char* method_label(const std::string& method) {
@@ -206,9 +217,7 @@ asio::awaitable<const Route*> Session::admit(RequestReader& reader, bool& keep) 
   Status verdict =
       state_->auth->check(match.route != nullptr ? match.route->scope : Scope::kInference, request);
   if (verdict.ok() && match.route == nullptr) {
-    verdict = match.allow.empty()
-                  ? http_error(404, "There is no such route")
-                  : http_error(405, "The route does not have this method", "method_not_allowed");
+    verdict = no_route(request, match.allow);
   }
   if (verdict.ok()) {
     verdict = reader.accept_body(std::min(match.route->max_body_bytes, state_->config.max_body_bytes));
@@ -231,6 +240,7 @@ asio::awaitable<bool> Session::read_body(RequestReader& reader) {
     co_return false;
   const auto lease = std::make_shared<BodyLease>(state_->bodies);
   reader.request().body_lease = lease;
+  const auto started = Clock::now();
   for (;;) {
     const auto progress = reader.feed(in_);
     if (!progress.ok()) {
@@ -242,7 +252,9 @@ asio::awaitable<bool> Session::read_body(RequestReader& reader) {
       co_return false;
     }
     if (*progress == RequestReader::Progress::kComplete) break;
-    const Read read = co_await read_more(Clock::now() + state_->config.body_timeout, kBodyRead);
+    // One deadline for all of it, moved only by bytes that came: a trickle does not hold the connection.
+    const auto earned = std::chrono::milliseconds(reader.body_bytes() / kSlowestBodyBytesPerMs);
+    const Read read = co_await read_more(started + state_->config.body_timeout + earned, kBodyRead);
     if (read == Read::kClosed) co_return false;
     if (read == Read::kTimeout) {
       co_await refuse(reader, http_error(408, "The request body took too long"));

@@ -52,6 +52,10 @@ Status check_one_prompt(const std::string& param, const Json& value) {
   return check_token_ids(param, value);
 }
 
+bool is_stream_option(std::string_view key) {
+  return key == "include_usage" || key == "include_obfuscation" || key == "continuous_usage_stats";
+}
+
 }  // namespace
 
 Status check_not_zero(std::string_view name, const Json& value) {
@@ -113,6 +117,11 @@ Status check_prompt(std::string_view name, const Json& value) {
                  "array_above_max_length");
   }
   for (size_t i = 0; i < value.size(); ++i) {
+    if (value[i].type() != value[0].type()) {
+      return wrong(fmt::format("{}[{}]", name, i),
+                   "prompts must be all strings or all arrays of token ids, got " + quote_value(value[i]),
+                   "invalid_type");
+    }
     OMNIBUS_RETURN_IF_ERROR(check_one_prompt(fmt::format("{}[{}]", name, i), value[i]));
   }
   return {};
@@ -120,9 +129,7 @@ Status check_prompt(std::string_view name, const Json& value) {
 
 Status check_stream_options(std::string_view name, const Json& value) {
   for (const auto& [key, option] : value.items()) {
-    const bool known =
-        key == "include_usage" || key == "include_obfuscation" || key == "continuous_usage_stats";
-    if (known && !option.is_null() && !option.is_boolean()) {
+    if (is_stream_option(key) && !option.is_null() && !option.is_boolean()) {
       return wrong(fmt::format("{}.{}", name, key), "must be a boolean, got " + quote_value(option),
                    "invalid_type");
     }

@@ -113,14 +113,20 @@ Status check_bounds(const FieldRule& rule, const Json& value) {
                        code);
 }
 
-bool is_neutral(const FieldRule& rule, const Json& value) {
-  std::string_view rest = rule.neutral;
-  while (!rest.empty()) {
-    const size_t space = std::min(rest.find(' '), rest.size());
-    if (Json::parse(rest.substr(0, space), nullptr, false) == value) return true;
-    rest.remove_prefix(std::min(space + 1, rest.size()));
+// Whether one of the words of `words`, separated by a space, satisfies `matches`.
+template <typename Matches>
+bool any_word(std::string_view words, const Matches& matches) {
+  while (!words.empty()) {
+    const size_t space = std::min(words.find(' '), words.size());
+    if (matches(words.substr(0, space))) return true;
+    words.remove_prefix(std::min(space + 1, words.size()));
   }
   return false;
+}
+
+bool is_neutral(const FieldRule& rule, const Json& value) {
+  return any_word(rule.neutral,
+                  [&](std::string_view word) { return Json::parse(word, nullptr, false) == value; });
 }
 
 }  // namespace
@@ -152,6 +158,23 @@ Status unknown_field(const std::string& name) {
   const std::string quoted = quote_value(Json(name), kMaxNameInHeader);
   return invalid_field(name.size() <= kMaxNameInHeader ? name : quoted, "Unknown field " + quoted,
                        "unknown_parameter");
+}
+
+Status note_unknown(const std::string& name, bool strict, std::vector<std::string>& ignored) {
+  if (strict) return unknown_field(name);
+  ignored.push_back(name);
+  return {};
+}
+
+Status note_unknown_keys(const FieldRule& rule, const Json& value, bool strict,
+                         std::vector<std::string>& ignored) {
+  if (rule.keys.empty()) return {};
+  for (const auto& [key, item] : value.items()) {
+    const bool known = any_word(rule.keys, [&key = key](std::string_view word) { return word == key; });
+    if (known || item.is_null()) continue;
+    OMNIBUS_RETURN_IF_ERROR(note_unknown(fmt::format("{}.{}", rule.name, key), strict, ignored));
+  }
+  return {};
 }
 
 int64_t integer_of(const Json& value) {

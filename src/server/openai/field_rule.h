@@ -34,6 +34,7 @@ struct FieldRule {
   double max = kNoBound;
   Verdict verdict = Verdict::kUsed;
   std::string_view neutral = {};  // JSON texts separated by a space, for kUnsupported
+  std::string_view keys = {};     // of an object, separated by a space: others are unknown; "": any
   // What the type and bounds cannot say; may be null. Called with a value of the right type.
   Status (*check)(std::string_view name, const Json& value) = nullptr;
 };
@@ -58,6 +59,13 @@ struct FieldOptions {
   bool strict = false;
 };
 
+// A field that means nothing here: 400 unknown_parameter if `strict`, else named in `ignored`.
+Status note_unknown(const std::string& name, bool strict, std::vector<std::string>& ignored);
+
+// note_unknown for each key of `value` (an object) that is not in `rule.keys`; null is absent.
+Status note_unknown_keys(const FieldRule& rule, const Json& value, bool strict,
+                         std::vector<std::string>& ignored);
+
 // Checks `body` (an object) against the table and takes the values of the fields that are used. null is
 // absent. `ignored` gets the names of what had no effect.
 template <typename Target>
@@ -70,11 +78,11 @@ Status take_fields(Json& body, std::span<const Field<Target>> table, const Field
       if ((candidate.rule.routes & options.route) != 0 && candidate.rule.name == name) field = &candidate;
     }
     if (field == nullptr) {
-      if (options.strict) return unknown_field(name);
-      ignored.push_back(name);
+      OMNIBUS_RETURN_IF_ERROR(note_unknown(name, options.strict, ignored));
       continue;
     }
     OMNIBUS_RETURN_IF_ERROR(check_field(field->rule, value));
+    OMNIBUS_RETURN_IF_ERROR(note_unknown_keys(field->rule, value, options.strict, ignored));
     if (field->rule.verdict == Verdict::kIgnored) ignored.push_back(name);
     if (field->take != nullptr) field->take(target, value);
   }

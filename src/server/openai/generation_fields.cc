@@ -72,7 +72,7 @@ Field<F> flag(std::string_view name, unsigned routes, void (*take)(F&, Json&)) {
 using Table = std::vector<Field<F>>;
 
 void add_inputs(Table& t) {
-  t.push_back(used({.name = "model", .routes = kBoth, .type = T::kString, .max = 256},
+  t.push_back(used({.name = "model", .routes = kBoth, .type = T::kString, .min = 1, .max = 256},
                    [](F& f, Json& v) { f.model = v.get<std::string>(); }));
   t.push_back(used({.name = "messages", .routes = kChat, .type = T::kArray, .min = 1, .max = 16384},
                    [](F& f, Json& v) { f.messages = std::move(v); }));
@@ -171,6 +171,7 @@ void add_output(Table& t) {
                     .routes = kBoth,
                     .type = T::kObject,
                     .max = 16,
+                    .keys = "include_usage include_obfuscation continuous_usage_stats",
                     .check = check_stream_options},
                    take_stream_options));
   t.push_back(flag("logprobs", kChat, [](F& f, Json& v) { f.logprobs = v.get<bool>(); }));
@@ -202,9 +203,9 @@ void add_ignored(Table& t) {
 // Known, not built: refused by name unless the value asks for nothing.
 void add_unsupported(Table& t) {
   t.push_back(unsupported("tools", kChat, "[]"));
-  t.push_back(unsupported("tool_choice", kChat, R"("none" "auto")"));
+  t.push_back(unsupported("tool_choice", kChat, R"("none")"));
   t.push_back(unsupported("functions", kChat, "[]"));
-  t.push_back(unsupported("function_call", kChat, R"("none" "auto")"));
+  t.push_back(unsupported("function_call", kChat, R"("none")"));
   t.push_back(unsupported("modalities", kChat, R"(["text"])"));
   t.push_back(unsupported("continue_final_message", kChat, "false"));
   t.push_back(unsupported("echo", kChat, "false"));

@@ -49,7 +49,7 @@ GenerateRequest engine_request(const GenerationFields& fields, std::vector<Token
 Status start_chat(const ApiContext& context, const HttpRequest& request, const ReplyPtr& reply) {
   OMNIBUS_ASSIGN_OR_RETURN(ParsedRequest parsed, parse_request(context, kOnChat, request));
   GenerationFields& fields = parsed.fields;
-  OMNIBUS_RETURN_IF_ERROR(normalize_messages(fields.messages, parsed.ignored));
+  OMNIBUS_RETURN_IF_ERROR(normalize_messages(fields.messages, context.config.strict_fields, parsed.ignored));
   ChatPromptInput input;
   input.messages = std::move(fields.messages);
   input.kwargs = std::move(fields.chat_template_kwargs);
@@ -57,7 +57,7 @@ Status start_chat(const ApiContext& context, const HttpRequest& request, const R
   input.chat_template = fields.chat_template;
   input.add_generation_prompt = fields.add_generation_prompt;
   input.add_special_tokens = fields.add_special_tokens.value_or(false);
-  OMNIBUS_ASSIGN_OR_RETURN(std::vector<TokenId> ids, encode_chat(context, std::move(input)));
+  OMNIBUS_ASSIGN_OR_RETURN(std::vector<TokenId> ids, encode_chat(context, std::move(input), parsed.ignored));
 
   ChatFormatOptions format;
   format.model = context.answer_model(fields.model);

@@ -1,8 +1,13 @@
 #include "messages.h"
 
+#include <algorithm>
+#include <initializer_list>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "field_rule.h"
 
 namespace omnibus {
 namespace {
@@ -48,7 +53,28 @@ StatusOr<std::string> text_of_part(const Json& part, const std::string& place, c
   return text->get<std::string>();
 }
 
-Status normalize_content(Json& message, const std::string& place, const std::string& role) {
+// Where the fields go that have no effect.
+struct Unknown {
+  bool strict = false;
+  std::vector<std::string>* ignored = nullptr;
+
+  Status note(const std::string& name) const {
+    if (!strict && ignored->size() >= kMaxIgnoredNames) return {};
+    return note_unknown(name, strict, *ignored);
+  }
+};
+
+Status check_keys(const Json& object, const std::string& place, std::initializer_list<std::string_view> known,
+                  const Unknown& unknown) {
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_null() || std::find(known.begin(), known.end(), key) != known.end()) continue;
+    OMNIBUS_RETURN_IF_ERROR(unknown.note(place + "." + key));
+  }
+  return {};
+}
+
+Status normalize_content(Json& message, const std::string& place, const std::string& role,
+                         const Unknown& unknown) {
   const auto content = message.find("content");
   const bool absent = content == message.end() || content->is_null();
   if (absent && role != "assistant") return missing(place + ".content");
@@ -64,8 +90,10 @@ Status normalize_content(Json& message, const std::string& place, const std::str
   // Joined without a separator; a template that iterates over parts is given one part.
   std::string joined;
   for (size_t i = 0; i < content->size(); ++i) {
-    OMNIBUS_ASSIGN_OR_RETURN(const std::string text,
-                             text_of_part((*content)[i], fmt::format("{}.content[{}]", place, i), role));
+    const std::string where = fmt::format("{}.content[{}]", place, i);
+    const Json& part = (*content)[i];
+    OMNIBUS_ASSIGN_OR_RETURN(const std::string text, text_of_part(part, where, role));
+    OMNIBUS_RETURN_IF_ERROR(check_keys(part, where, {"type", "text", "refusal"}, unknown));
     joined += text;
   }
   *content = std::move(joined);
@@ -83,18 +111,7 @@ Status refuse_unsupported(const Json& message, const std::string& place) {
   return {};
 }
 
-void note_unknown_keys(const Json& message, const std::string& place, std::vector<std::string>& ignored) {
-  for (const auto& [key, value] : message.items()) {
-    bool known = value.is_null();
-    for (const char* name : {"role", "content", "name", "refusal", "tool_calls", "function_call", "audio",
-                             "reasoning_content", "reasoning", "annotations"}) {
-      known = known || key == name;
-    }
-    if (!known && ignored.size() < kMaxIgnoredNames) ignored.push_back(place + "." + key);
-  }
-}
-
-Status normalize_message(Json& message, const std::string& place, std::vector<std::string>& ignored) {
+Status normalize_message(Json& message, const std::string& place, const Unknown& unknown) {
   if (!message.is_object())
     return wrong(place, "must be an object, got " + quote_value(message), "invalid_type");
   const auto role_value = message.find("role");
@@ -116,16 +133,19 @@ Status normalize_message(Json& message, const std::string& place, std::vector<st
     OMNIBUS_RETURN_IF_ERROR(check_optional_string(message, key, place));
   }
   OMNIBUS_RETURN_IF_ERROR(refuse_unsupported(message, place));
-  OMNIBUS_RETURN_IF_ERROR(normalize_content(message, place, role));
-  note_unknown_keys(message, place, ignored);
-  return {};
+  OMNIBUS_RETURN_IF_ERROR(normalize_content(message, place, role, unknown));
+  return check_keys(message, place,
+                    {"role", "content", "name", "refusal", "tool_calls", "function_call", "audio",
+                     "reasoning_content", "reasoning", "annotations"},
+                    unknown);
 }
 
 }  // namespace
 
-Status normalize_messages(Json& messages, std::vector<std::string>& ignored) {
+Status normalize_messages(Json& messages, bool strict, std::vector<std::string>& ignored) {
+  const Unknown unknown{strict, &ignored};
   for (size_t i = 0; i < messages.size(); ++i) {
-    OMNIBUS_RETURN_IF_ERROR(normalize_message(messages[i], fmt::format("messages[{}]", i), ignored));
+    OMNIBUS_RETURN_IF_ERROR(normalize_message(messages[i], fmt::format("messages[{}]", i), unknown));
   }
   return {};
 }

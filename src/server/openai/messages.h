@@ -10,7 +10,8 @@
 namespace omnibus {
 
 // In place: developer becomes system, null content "", text and refusal parts one string. 400 names the
-// place, e.g. "messages[2].content[0].type". Unknown keys are left in and named in `ignored`.
-Status normalize_messages(Json& messages, std::vector<std::string>& ignored);
+// place, e.g. "messages[2].content[0].type". Unknown keys are left in and named in
+// `ignored`; 400 if `strict`.
+Status normalize_messages(Json& messages, bool strict, std::vector<std::string>& ignored);
 
 }  // namespace omnibus

@@ -1,11 +1,15 @@
 #include "prompt.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "field_rule.h"
 
 namespace omnibus {
 namespace {
+
+constexpr size_t kMaxNamesWithoutEffect = 16;
 
 Status too_long(const char* param) {
   return with_detail(absl::InvalidArgumentError(
@@ -30,6 +34,31 @@ StatusOr<std::shared_ptr<const ChatTemplate>> template_for(const ApiContext& con
         "unsupported_parameter");
   }
   return context.chat_template;
+}
+
+// A field has an effect if the prompt is another one without it: that holds for any template.
+void note_fields_without_effect(const ChatTemplate& chat_template, const RenderOptions& options,
+                                const std::string& text, Json variables, std::vector<std::string>& ignored) {
+  const auto same_without_them = [&] {
+    const auto again = chat_template.render(variables, options);
+    return again.ok() && again->text == text;
+  };
+  if (variables.contains("reasoning_effort")) {
+    Json kept = variables;
+    variables.erase("reasoning_effort");
+    if (kept["reasoning_effort"] == "none") variables.erase("enable_thinking");
+    if (same_without_them()) ignored.emplace_back("reasoning_effort");
+    variables = std::move(kept);
+  }
+  std::vector<std::string> names;
+  for (size_t i = 0; i < variables["messages"].size(); ++i) {
+    Json& message = variables["messages"][i];
+    if (!message.value("name", Json()).is_null()) names.push_back(fmt::format("messages[{}].name", i));
+    message.erase("name");
+  }
+  if (names.empty() || !same_without_them()) return;
+  names.resize(std::min(names.size(), kMaxNamesWithoutEffect));
+  ignored.insert(ignored.end(), names.begin(), names.end());
 }
 
 StatusOr<TextPrompt> encode_one(const ApiContext& context, const Json& prompt, bool add_special_tokens) {
@@ -60,7 +89,8 @@ StatusOr<TextPrompt> encode_one(const ApiContext& context, const Json& prompt, b
 
 }  // namespace
 
-StatusOr<std::vector<TokenId>> encode_chat(const ApiContext& context, ChatPromptInput input) {
+StatusOr<std::vector<TokenId>> encode_chat(const ApiContext& context, ChatPromptInput input,
+                                           std::vector<std::string>& ignored) {
   OMNIBUS_ASSIGN_OR_RETURN(const auto chat_template, template_for(context, input.chat_template));
   const Tokenizer& tokenizer = context.tokenizer();
   Json variables = input.kwargs.is_object() ? std::move(input.kwargs) : Json::object();
@@ -74,6 +104,7 @@ StatusOr<std::vector<TokenId>> encode_chat(const ApiContext& context, ChatPrompt
   const auto rendered = chat_template->render(variables, options);
   if (!rendered.ok()) return invalid_field("messages", status_message(rendered.status()));
   if (rendered->text.size() > kMaxPromptBytes) return too_long("messages");
+  note_fields_without_effect(*chat_template, options, rendered->text, std::move(variables), ignored);
   return tokenizer.encode(rendered->segments(), EncodeOptions{input.add_special_tokens});
 }
 

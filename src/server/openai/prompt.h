@@ -24,8 +24,10 @@ struct ChatPromptInput {
   bool add_special_tokens = false;
 };
 
-// Renders and tokenises. Errors are the client's: 400 with the template's own message.
-StatusOr<std::vector<TokenId>> encode_chat(const ApiContext& context, ChatPromptInput input);
+// Renders and tokenises. Errors are the client's: 400 with the template's own message. `ignored` gets the
+// names of fields that the template made nothing of (reasoning_effort, messages[i].name).
+StatusOr<std::vector<TokenId>> encode_chat(const ApiContext& context, ChatPromptInput input,
+                                           std::vector<std::string>& ignored);
 
 struct TextPrompt {
   std::vector<TokenId> ids;

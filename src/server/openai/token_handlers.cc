@@ -31,7 +31,11 @@ std::span<const Field<F>> token_field_table() {
         {.name = name, .routes = kOnTokenize, .verdict = Verdict::kUnsupported, .neutral = neutral}, nullptr};
   };
   static const std::vector<Field<F>> table = {
-      {{.name = "model", .routes = kOnTokenize | kOnDetokenize, .type = FieldType::kString, .max = 256},
+      {{.name = "model",
+        .routes = kOnTokenize | kOnDetokenize,
+        .type = FieldType::kString,
+        .min = 1,
+        .max = 256},
        [](F& f, Json& v) { f.model = v.get<std::string>(); }},
       {{.name = "prompt", .routes = kOnTokenize, .type = FieldType::kString},
        [](F& f, Json& v) { f.prompt = v.get<std::string>(); }},
@@ -92,14 +96,14 @@ StatusOr<std::vector<TokenId>> encode(const ApiContext& context, ParsedTokens& p
                              encode_prompts(context, Json(*f.prompt), f.add_special_tokens.value_or(true)));
     return std::move(prompts.front().ids);
   }
-  OMNIBUS_RETURN_IF_ERROR(normalize_messages(f.messages, parsed.ignored));
+  OMNIBUS_RETURN_IF_ERROR(normalize_messages(f.messages, context.config.strict_fields, parsed.ignored));
   ChatPromptInput input;
   input.messages = std::move(f.messages);
   input.kwargs = std::move(f.chat_template_kwargs);
   input.chat_template = f.chat_template;
   input.add_generation_prompt = f.add_generation_prompt;
   input.add_special_tokens = f.add_special_tokens.value_or(false);
-  return encode_chat(context, std::move(input));
+  return encode_chat(context, std::move(input), parsed.ignored);
 }
 
 StatusOr<HttpResponse> tokenize(const ApiContext& context, const HttpRequest& request) {

@@ -98,6 +98,18 @@ Status not_found(const std::string& model, const std::vector<StoredModel>& store
   return absl::NotFoundError(message);
 }
 
+Status no_file(const std::string& path) {
+  std::error_code error;
+  const auto kind = std::filesystem::status(path, error).type();
+  if (kind == std::filesystem::file_type::not_found || kind == std::filesystem::file_type::none) {
+    return absl::NotFoundError(fmt::format("no file '{}'", path));
+  }
+  const char* name = kind == std::filesystem::file_type::directory ? "a directory"
+                     : kind == std::filesystem::file_type::fifo    ? "a FIFO"
+                                                                   : "no regular file";
+  return absl::InvalidArgumentError(fmt::format("'{}' is {}: a model is a GGUF file", path, name));
+}
+
 }  // namespace
 
 Status check_model_name(std::string_view name) {
@@ -151,7 +163,7 @@ StatusOr<std::vector<StoredModel>> ModelStore::list() const {
 StatusOr<ResolvedModel> ModelStore::resolve(const std::string& model) const {
   if (is_file(model)) return from_path(model);
   const bool like_a_path = model.find('/') != std::string::npos || model.ends_with(".gguf");
-  if (like_a_path) return absl::NotFoundError(fmt::format("no file '{}'", model));
+  if (like_a_path) return no_file(model);
   OMNIBUS_RETURN_IF_ERROR(check_model_name(model));
   OMNIBUS_ASSIGN_OR_RETURN(const auto stored, list());
   auto found = std::find_if(stored.begin(), stored.end(), [&](const auto& s) { return s.name == model; });

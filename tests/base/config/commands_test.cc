@@ -118,7 +118,7 @@ TEST_F(ConfigFileTest, MistakesNameFileLineAndKey) {
   } cases[] = {
       {"port = 1\nprot = 2\n", "line 2: unknown key 'prot'"},
       {"[serve]\nno-such = 1\n", "line 2: unknown key 'serve.no-such'"},
-      {"[server]\nport = 1\n", "line 2: unknown key 'server-port'"},
+      {"[server]\nport = 1\n", "line 1: unknown table [server]"},
       {"\nport = 70000\n", "line 2: port: 70000 is not within 0 and 65535"},
       {"port = '8000x'\n", "line 1: port: '8000x' is not a whole number"},
       {"port = [1, 2]\n", "line 1: port: takes one value"},
@@ -201,12 +201,11 @@ TEST(Commands, TokenBudgetFollowsTheNumberOfRequests) {
   EXPECT_EQ(serve({}).engine.batched_tokens(), 512);
   EXPECT_EQ(serve({"--max-num-seqs", "600"}).engine.batched_tokens(), 600);
   EXPECT_EQ(serve({"--max-num-seqs", "64", "--max-num-batched-tokens", "64"}).engine.batched_tokens(), 64);
-  for (const char* command : {"serve", "run"}) {
-    const std::string refused = error({command, "--max-num-seqs", "600", "--max-num-batched-tokens", "512"});
-    EXPECT_THAT(refused, HasSubstr("--max-num-batched-tokens: 512"));
-    EXPECT_THAT(refused, HasSubstr("--max-num-seqs, 600"));
-  }
+  const std::string refused = error({"serve", "--max-num-seqs", "600", "--max-num-batched-tokens", "512"});
+  EXPECT_THAT(refused, HasSubstr("--max-num-batched-tokens: 512"));
+  EXPECT_THAT(refused, HasSubstr("--max-num-seqs, 600"));
   EXPECT_THAT(error({"serve", "--max-num-batched-tokens", "16"}), HasSubstr("--max-num-batched-tokens: 16"));
+  EXPECT_TRUE(parse({"run", "--max-num-batched-tokens", "16"}).ok()) << "one conversation needs little";
 }
 
 TEST(Commands, BadValuesNameTheFlag) {
@@ -257,9 +256,9 @@ TEST(Commands, BindBeyondLoopbackNeedsAKey) {
 }
 
 TEST_F(ConfigFileTest, ApiKeyFile) {
-  const std::string path = write("# keys\n first \nsecond\r\n\n");
+  const std::string path = write("# keys\nfirst \nsecond\r\n\n");
   const auto config = serve({"--host", "0.0.0.0", "--api-key", "zero", "--api-key-file", path});
-  EXPECT_EQ(config.api_keys, (Args{"zero", " first", "second"}));
+  EXPECT_EQ(config.api_keys, (Args{"zero", "first", "second"}));
   EXPECT_THAT(error({"serve", "--api-key-file", write("# nothing\n")}), HasSubstr("holds no key"));
   EXPECT_THAT(error({"serve", "--api-key-file", "/no/such"}), HasSubstr("--api-key-file: cannot read"));
 }
@@ -335,6 +334,46 @@ TEST(Commands, ServeOptionsInAProgramOfItsOwn) {
   EXPECT_EQ(script, "s.jsonl");
   EXPECT_EQ(config.http.port, 0);
   EXPECT_TRUE(finish_serve_config(config).ok());
+}
+
+TEST_F(ConfigFileTest, KeysThatNoClientCanSendAreRefused) {
+  for (const char* key : {" k", "k ", "\tk", " "}) {
+    const std::string message = error({"serve", "--api-key", "good", "--api-key", key});
+    EXPECT_THAT(message, HasSubstr("--api-key: key 2 of 2 begins or ends with a blank"));
+  }
+  EXPECT_THAT(error({"serve", "--api-key-file", write(" leading\n")}), HasSubstr("blank"));
+  EXPECT_THAT(error({"serve"}, {{"OMNIBUS_API_KEY", "a, b"}}), HasSubstr("blank"));
+  serve({"--api-key", "a b"});
+}
+
+TEST_F(ConfigFileTest, UnknownTablesAreNamedWithTheirLine) {
+  const auto says = [&](const std::string& text) { return error({"serve", "--config", write(text)}); };
+  EXPECT_THAT(says("port = 1\n[serv]\nport = 2\n"), HasSubstr("line 2: unknown table [serv]"));
+  EXPECT_THAT(says("[nothing]\n"), HasSubstr("line 1: unknown table [nothing]"));
+  EXPECT_THAT(says("[serve.nothing]\n"), HasSubstr("line 1: unknown table [serve.nothing]"));
+  EXPECT_EQ(serve({"--config", write("[serve.max]\nbody-bytes = 2048\n")}).http.max_body_bytes, 2048);
+}
+
+TEST(Commands, VariablesThatNoCommandKnows) {
+  const Args names = {"OMNIBUS_PROT", "OMNIBUS_PORT",   "OMNIBUS_TEMPERATURE", "OMNIBUS_HOME",
+                      "PATH",         "OMNIBUS_CONFIG", "OMNIBUS_TEST_MODEL",  "OMNIBUS_"};
+  EXPECT_EQ(unknown_variables(names), (Args{"OMNIBUS_PROT", "OMNIBUS_"}));
+}
+
+TEST(Commands, HelpIsAWordToo) {
+  const auto text = [](const Args& args) { return std::get<HelpConfig>(parse(args).value()).text; };
+  EXPECT_EQ(text({"help"}), text({"--help"}));
+  EXPECT_EQ(text({"help", "run"}), text({"run", "--help"}));
+}
+
+TEST(Commands, AnEmptyPromptIsNoPrompt) {
+  EXPECT_THAT(error({"run", "m", ""}), HasSubstr("PROMPT: is empty"));
+  EXPECT_THAT(error({"run", "m", " ", "\t"}), HasSubstr("PROMPT: is empty"));
+}
+
+TEST(Commands, AHostThatIsNoAddress) {
+  EXPECT_THAT(error({"serve", "--host", "127.0.0.300"}), HasSubstr("'127.0.0.300' is not an address"));
+  EXPECT_THAT(error({"serve", "--host", "0.0.0.0"}), HasSubstr("can be reached from other machines"));
 }
 
 }  // namespace

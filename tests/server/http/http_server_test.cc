@@ -287,5 +287,45 @@ TEST_F(HttpServerTest, PortInUseIsNamed) {
   EXPECT_NE(status_message(second.status()).find(std::to_string(config.port)), std::string::npos);
 }
 
+TEST_F(HttpServerTest, ATrickledBodyRunsOutOfTime) {
+  config_.body_timeout = milliseconds(300);
+  routes_.add({"POST", "/trickle", Scope::kPublic, 2000,
+               [](const HttpRequest&, const ReplyPtr& reply) { reply->send({}); }});
+  start();
+  Client client(server_->port());
+  client.send("POST /trickle HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n");
+  std::atomic<bool> answered{false};
+  // Far from over when the timeout is: each pause is a small part of it.
+  std::thread trickle([&] {
+    for (int i = 0; i < 900 && !answered; ++i) {
+      client.send("x");
+      std::this_thread::sleep_for(milliseconds(20));
+    }
+  });
+  EXPECT_TRUE(client.receive("\r\n\r\n").starts_with("HTTP/1.1 408 "));
+  answered = true;
+  trickle.join();
+}
+
+TEST_F(HttpServerTest, ErrorsNameTheRoute) {
+  start();
+  Client nowhere(server_->port());
+  nowhere.send("PUT /v1/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_NE(nowhere.receive().find("There is no route PUT /v1/x"), std::string::npos);
+  Client wrong(server_->port());
+  wrong.send("DELETE /held HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  const std::string answer = wrong.receive();
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 405 "));
+  EXPECT_NE(answer.find("There is no DELETE /held: this route has GET, HEAD, OPTIONS"), std::string::npos);
+}
+
+TEST_F(HttpServerTest, AnAddressCanBeAskedForBeforehand) {
+  start();
+  EXPECT_TRUE(HttpServer::check_address("127.0.0.1", 0).ok());
+  const Status taken = HttpServer::check_address("127.0.0.1", server_->port());
+  EXPECT_NE(status_message(taken).find("Cannot listen on 127.0.0.1 port"), std::string::npos) << taken;
+  EXPECT_FALSE(HttpServer::check_address("no such host", 0).ok());
+}
+
 }  // namespace
 }  // namespace omnibus

@@ -113,5 +113,13 @@ TEST(JsonBody, QuotesAreCutAtACharacter) {
   EXPECT_EQ(quote_value(Json(5)), "5");
 }
 
+TEST(JsonBody, ErrorsSayWhatIsWrong) {
+  const auto says = [](std::string_view text) { return std::string(parse_json(text).status().message()); };
+  EXPECT_EQ(says(""), "Body is not JSON: the body is empty");
+  EXPECT_EQ(says(" \n"), "Body is not JSON: the body is empty");
+  EXPECT_EQ(says("{\"a\":\"\xff\"}"), "Body is not JSON: invalid UTF-8 at byte 7");
+  EXPECT_EQ(says("{\"a\":]"), "Body is not JSON: syntax error at byte 6");
+}
+
 }  // namespace
 }  // namespace omnibus

@@ -104,7 +104,7 @@ TEST(FieldTable, UnsupportedUnlessNeutral) {
     EXPECT_EQ(error_detail(status).code, "unsupported_parameter") << field.rule.name;
   }
   EXPECT_TRUE(
-      take(R"({"tools":[],"response_format":{"type":"text"},"tool_choice":"auto","length_penalty":1.0})",
+      take(R"({"tools":[],"response_format":{"type":"text"},"tool_choice":"none","length_penalty":1.0})",
            kOnChat)
           .ok());
   EXPECT_FALSE(take(R"({"response_format":{"type":"text","x":1}})", kOnChat).ok());
@@ -129,6 +129,40 @@ TEST(FieldTable, StrictRefusesUnknownOnly) {
   EXPECT_TRUE(take(R"({"user":"x"})", kOnChat, &ignored, true).ok());
   EXPECT_EQ(ignored, std::vector<std::string>{"user"});
   EXPECT_EQ(error_detail(take(R"({"mystery":1})", kOnChat, nullptr, true)).code, "unknown_parameter");
+}
+
+TEST(FieldTable, AToolChoiceNeedsTools) {
+  for (const char* name : {"tool_choice", "function_call"}) {
+    for (const char* value : {R"("auto")", R"("required")", R"({"name":"f"})"}) {
+      const Status status = take(object(name, value), kOnChat);
+      EXPECT_EQ(error_detail(status).param, name);
+      EXPECT_EQ(error_detail(status).code, "unsupported_parameter");
+    }
+    EXPECT_TRUE(take(object(name, R"("none")"), kOnChat).ok());
+    EXPECT_TRUE(take(object(name, "null"), kOnChat).ok());
+  }
+}
+
+TEST(FieldTable, UnknownKeysWithinAFieldAreNamed) {
+  const std::string body = R"({"stream_options":{"include_usage":true,"x":1,"gone":null}})";
+  std::vector<std::string> ignored;
+  EXPECT_TRUE(take(body, kOnChat, &ignored).ok());
+  EXPECT_EQ(ignored, std::vector<std::string>{"stream_options.x"});
+  const ErrorDetail detail = error_detail(take(body, kOnChat, nullptr, true));
+  EXPECT_EQ(detail.param, "stream_options.x");
+  EXPECT_EQ(detail.code, "unknown_parameter");
+}
+
+TEST(FieldTable, AListOfPromptsIsOfOneKind) {
+  EXPECT_TRUE(take(R"({"prompt":[[1],[2]]})", kOnCompletions).ok());
+  EXPECT_TRUE(take(R"({"prompt":["a","b"]})", kOnCompletions).ok());
+  for (const char* body : {R"({"prompt":[[1],"a"]})", R"({"prompt":["a",[1]]})"}) {
+    EXPECT_EQ(error_detail(take(body, kOnCompletions)).param, "prompt[1]");
+  }
+}
+
+TEST(FieldTable, AnEmptyModelNamesNoModel) {
+  EXPECT_EQ(error_detail(take(R"({"model":""})", kOnChat)).param, "model");
 }
 
 TEST(FieldTable, AnUnknownFieldIsNamedWithinBounds) {

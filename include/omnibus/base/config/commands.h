@@ -52,7 +52,7 @@ struct HttpConfig {
   int64_t max_body_bytes = 32 << 20;
   int32_t max_connections = 10'000;
   double header_timeout_s = 10;
-  double body_timeout_s = 30;  // without a byte
+  double body_timeout_s = 30;  // and 1 s more per 64,000 bytes
   double keep_alive_timeout_s = 75;
   double drain_timeout_s = 30;
 };
@@ -107,6 +107,9 @@ using ParsedCommand =
 // line: print it on stderr, exit 2.
 StatusOr<ParsedCommand> parse_command_line(std::span<const std::string> args,
                                            const EnvLookup& env = process_environment());
+
+// Those of `names` (variables of the environment) that begin with OMNIBUS_ and that no command knows.
+std::vector<std::string> unknown_variables(std::span<const std::string> names);
 
 // The options of `serve`, for programs that serve with something added (the replay server): declare into an
 // own OptionSet, add to it, parse_options, then finish_serve_config.

@@ -84,6 +84,8 @@ class OptionSet {
 // Looks an environment variable up; nullopt when unset. Empty text counts as unset to the parser.
 using EnvLookup = std::function<std::optional<std::string>(const std::string&)>;
 EnvLookup process_environment();
+// Names of all variables of this process.
+std::vector<std::string> process_variables();
 
 // What a command line asked for.
 struct ParseResult {
@@ -103,6 +105,11 @@ struct ProgramInfo {
 };
 StatusOr<ParseResult> parse_options(const ProgramInfo& program, std::span<OptionSet* const> sets,
                                     std::span<const std::string> args, const EnvLookup& env);
+
+// Those of `names` that begin with OMNIBUS_ and mean nothing: no option of `sets`, not OMNIBUS_CONFIG or
+// OMNIBUS_HOME, and nothing of the build or the tests (OMNIBUS_TEST..., OMNIBUS_BUILD_DIR, ...).
+std::vector<std::string> unknown_variables(std::span<OptionSet* const> sets,
+                                           std::span<const std::string> names);
 
 namespace internal {
 StatusOr<int64_t> parse_integer(std::string_view text, int64_t min, int64_t max);

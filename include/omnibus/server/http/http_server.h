@@ -23,7 +23,7 @@ struct HttpServerConfig {
   uint64_t max_body_bytes = uint64_t{32} << 20;       // no route takes more
   uint64_t max_buffered_bytes = uint64_t{512} << 20;  // all bodies together; more get 503
   std::chrono::milliseconds header_timeout{10'000};
-  std::chrono::milliseconds body_timeout{30'000};   // without a byte
+  std::chrono::milliseconds body_timeout{30'000};   // for a body, and 1 s more per 64,000 bytes of it
   std::chrono::milliseconds idle_timeout{75'000};   // between requests
   std::chrono::milliseconds stall_timeout{30'000};  // a reader that takes no byte is gone
   // Makes the body of an error that happens in front of the handlers (404, 413, ...). Required.
@@ -32,6 +32,8 @@ struct HttpServerConfig {
 
 class HttpServer {
  public:
+  // Whether start() could bind now, with its errors: to be asked before long work. Nothing listens meanwhile.
+  static Status check_address(const std::string& host, uint16_t port);
   // Binds and serves. `routes`, `auth` and `metrics` outlive the server. Errors name host and port.
   static StatusOr<std::unique_ptr<HttpServer>> start(HttpServerConfig config, const RouteTable* routes,
                                                      const Authenticator* auth, MetricsRegistry* metrics);
