@@ -43,18 +43,6 @@ StatusOr<std::string> read_template_file(const std::string& path) {
   return text.str();
 }
 
-StatusOr<std::shared_ptr<const ChatTemplate>> load_template(const std::string& file,
-                                                            const TokenizerSpec& spec) {
-  std::string source = spec.chat_template.empty() ? kChatMlTemplate : spec.chat_template;
-  if (!file.empty()) {
-    OMNIBUS_ASSIGN_OR_RETURN(source, read_template_file(file));
-  }
-  auto compiled = ChatTemplate::compile(source);
-  if (compiled.ok()) return compiled;
-  return absl::InvalidArgumentError(fmt::format("{}: {}", file.empty() ? "chat template of the model" : file,
-                                                status_message(compiled.status())));
-}
-
 WorkerConfig worker_config(std::shared_ptr<const GgufFile> file, const EngineOptions& options,
                            const EngineConfig& engine, std::function<void(int64_t, int64_t)> progress) {
   WorkerConfig config;
@@ -72,6 +60,18 @@ WorkerConfig worker_config(std::shared_ptr<const GgufFile> file, const EngineOpt
 
 }  // namespace
 
+StatusOr<std::shared_ptr<const ChatTemplate>> load_chat_template(const std::string& file,
+                                                                 const std::string& of_model) {
+  std::string source = of_model.empty() ? kChatMlTemplate : of_model;
+  if (!file.empty()) {
+    OMNIBUS_ASSIGN_OR_RETURN(source, read_template_file(file));
+  }
+  auto compiled = ChatTemplate::compile(source);
+  if (compiled.ok()) return compiled;
+  return absl::InvalidArgumentError(fmt::format("{}: {}", file.empty() ? "chat template of the model" : file,
+                                                status_message(compiled.status())));
+}
+
 StatusOr<ServedModel> open_model(const std::string& name, const EngineOptions& options,
                                  const std::string& chat_template_file,
                                  std::function<void(int64_t done, int64_t total)> progress) {
@@ -88,7 +88,7 @@ StatusOr<ServedModel> open_model(const std::string& name, const EngineOptions& o
                   config.quantization, mebibytes(config.file_bytes));
   model.parameters = config.parameters;
   model.file_bytes = config.file_bytes;
-  OMNIBUS_ASSIGN_OR_RETURN(model.chat_template, load_template(chat_template_file, spec));
+  OMNIBUS_ASSIGN_OR_RETURN(model.chat_template, load_chat_template(chat_template_file, spec.chat_template));
   OMNIBUS_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::create(std::move(spec)));
   model.engine.max_model_len = options.max_model_len.value_or(config.context_length);
   model.engine.max_num_seqs = options.max_num_seqs;

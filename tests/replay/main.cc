@@ -31,7 +31,8 @@ StatusOr<ServedModel> replay_model(const std::string& path, const ServeConfig& c
   model.engine.max_num_batched_tokens = config.engine.batched_tokens();
   model.engine.check_integrity = true;
   model.tokenizer = script.tokenizer;
-  OMNIBUS_ASSIGN_OR_RETURN(model.chat_template, ChatTemplate::compile(script.chat_template));
+  OMNIBUS_ASSIGN_OR_RETURN(model.chat_template,
+                           load_chat_template(config.chat_template_file, script.chat_template));
   model.worker = std::make_unique<fakes::ReplayWorker>(std::move(script));
   return model;
 }

@@ -28,6 +28,10 @@ struct ServedModel {
   std::shared_ptr<const ChatTemplate> chat_template;  // null: chat is refused
 };
 
+// The template of `file` (--chat-template), else the model's own, else ChatML. Errors name the file.
+StatusOr<std::shared_ptr<const ChatTemplate>> load_chat_template(const std::string& file,
+                                                                 const std::string& of_model);
+
 // Opens the model that `name` means (path, store name, alias) and prepares its worker. Nothing is loaded yet;
 // `progress` is called while start_engine loads. Errors are for the person at the keyboard.
 StatusOr<ServedModel> open_model(const std::string& name, const EngineOptions& options,
