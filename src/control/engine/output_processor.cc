@@ -48,6 +48,8 @@ class OutputProcessor::Shard {
     if (outgoing_.empty()) return;
     {
       std::lock_guard lock(mutex_);
+      // All the memory first: what throws half-way would leave moved-from values to be posted again.
+      mailbox_.reserve(mailbox_.size() + outgoing_.size());
       for (Posted& posted : outgoing_) mailbox_.push_back(std::move(posted));
     }
     outgoing_.clear();
