@@ -55,7 +55,7 @@ using OutputSink = std::function<void(RequestOutput)>;
 struct EngineHealth {
   bool ready = false;  // a forward pass succeeded and the loop turns
   bool draining = false;
-  std::string reason;  // why not ready: "loading", "stalled", "draining", "failed: ..."
+  std::string reason;  // why not ready: "stalled", "draining", "failed: ..."
   int32_t running = 0, waiting = 0;
   uint64_t steps = 0;  // steps completed
   int32_t total_blocks = 0, used_blocks = 0;
