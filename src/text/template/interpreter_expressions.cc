@@ -8,13 +8,13 @@
 namespace omnibus::jinja {
 
 Value Interpreter::eval(const Node& node) {
+  // Leaves are free: what stands around them pays. Long conversations in templates that look back at every
+  // message would else need more steps than a budget can allow.
+  if (node.kind == NodeKind::kLiteral) return static_cast<const LiteralNode&>(node).value;
+  if (node.kind == NodeKind::kName) return eval_name(static_cast<const NameNode&>(node));
   budget_.step();
   const NestGuard guard(budget_);
   switch (node.kind) {
-    case NodeKind::kLiteral:
-      return static_cast<const LiteralNode&>(node).value;
-    case NodeKind::kName:
-      return eval_name(static_cast<const NameNode&>(node));
     case NodeKind::kSequence:
       return eval_sequence(static_cast<const SequenceNode&>(node));
     case NodeKind::kDict:
