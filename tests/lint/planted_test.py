@@ -104,7 +104,7 @@ PLANTED = [
 
 # Looks like a violation and is none.
 INNOCENT = [
-    ("bans", "docs/guide.md", "Kept in ~/.cache/omnibus and $HOME/tmp/x; see https://a.example/work/x.\n"),
+    ("bans", "docs/guide.md", "Kept in ~/.cache/omnibus and $HOME/tmp/x; see https://a.example/home/x.\n"),
     ("bans", "src/base/common/id.cc", '+auto p = home + "/tmp/pull";\n'),
     ("layering", "src/control/scheduler/s.cc", '+// #include "omnibus/compute/core/tensor.h"\n'),
     ("layering", "kernels/cpu/wide/k.cc", '#include "k.h"\n'),
