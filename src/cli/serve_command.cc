@@ -46,8 +46,8 @@ HttpServerConfig http_config(const HttpConfig& http) {
   return config;
 }
 
-OpenAiConfig api_config(const ServeConfig& config, const ServedModel& model) {
-  OpenAiConfig api;
+ApiConfig api_config(const ServeConfig& config, const ServedModel& model) {
+  ApiConfig api;
   api.model_names = config.served_model_names;
   if (api.model_names.empty()) api.model_names = {model.name};
   api.any_model = config.any_model;
@@ -143,9 +143,9 @@ int serve_model(const ServeConfig& config, ServedModel model) {
   }
   if (!engine.ok()) return report_failure(engine.status());
 
-  auto api = OpenAiApi::create(api_config(config, model), engine->get(), model.chat_template, &metrics);
+  auto core = ApiCore::create(api_config(config, model), engine->get(), model.chat_template, &metrics);
   RouteTable routes;
-  api->add_routes(routes);
+  add_openai_routes(*core, routes);
   const Authenticator auth(config.api_keys, is_loopback_host(config.http.host));
   auto server = HttpServer::start(http_config(config.http), &routes, &auth, &metrics);
   if (!server.ok()) return report_failure(server.status());

@@ -19,7 +19,13 @@ def test_whole_answer(hello):
             "stop_reason": None,
         }
     ]
-    assert set(body["usage"]) == {"prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details"}
+    assert set(body["usage"]) == {
+        "prompt_tokens",
+        "completion_tokens",
+        "total_tokens",
+        "prompt_tokens_details",
+        "completion_tokens_details",
+    }
     assert body["usage"]["prompt_tokens_details"]["cached_tokens"] >= 0
 
 

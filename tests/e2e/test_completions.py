@@ -70,6 +70,7 @@ def test_echo_without_tokens(server):
         "completion_tokens": 0,
         "total_tokens": 2,
         "prompt_tokens_details": {"cached_tokens": 0},
+        "completion_tokens_details": {"reasoning_tokens": 0},
     }
 
 

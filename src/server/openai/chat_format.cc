@@ -3,13 +3,14 @@
 #include "omnibus/base/common/clock.h"
 #include "omnibus/server/http/sse.h"
 
-#include "logprob_json.h"
-#include "stop_json.h"
+#include "api/logprob_json.h"
+#include "api/stop_json.h"
+#include "openai_format.h"
 
 namespace omnibus {
 namespace {
 
-class ChatFormat final : public AnswerFormat {
+class ChatFormat final : public OpenAiFormat {
  public:
   explicit ChatFormat(ChatFormatOptions options)
       : options_(std::move(options)),
@@ -18,8 +19,10 @@ class ChatFormat final : public AnswerFormat {
         opened_(static_cast<size_t>(options_.choices)) {}
 
   std::string stream_update(int32_t index, const RequestOutput& output, const UsageTotals& usage) override;
-  std::string stream_usage(const UsageTotals& usage) override;
-  std::string whole(const std::vector<ChoiceResult>& choices, const UsageTotals& usage) override;
+
+ protected:
+  std::string usage_event(const UsageTotals& usage) override;
+  Json whole_body(const std::vector<ChoiceResult>& choices, const UsageTotals& usage) override;
 
  private:
   Json head(const char* object) const;
@@ -49,7 +52,7 @@ std::string ChatFormat::chunk(Json choice, const UsageTotals& usage) {
   out["choices"] = Json::array();
   out["choices"].push_back(std::move(choice));
   if (options_.continuous_usage) {
-    out["usage"] = usage.to_json();
+    out["usage"] = usage_json(usage);
   } else if (options_.include_usage) {
     out["usage"] = nullptr;
   }
@@ -104,15 +107,15 @@ std::string ChatFormat::stream_update(int32_t index, const RequestOutput& output
   return events;
 }
 
-std::string ChatFormat::stream_usage(const UsageTotals& usage) {
+std::string ChatFormat::usage_event(const UsageTotals& usage) {
   if (!options_.include_usage) return {};
   Json out = head("chat.completion.chunk");
   out["choices"] = Json::array();
-  out["usage"] = usage.to_json();
+  out["usage"] = usage_json(usage);
   return sse_event(dump_json(out));
 }
 
-std::string ChatFormat::whole(const std::vector<ChoiceResult>& choices, const UsageTotals& usage) {
+Json ChatFormat::whole_body(const std::vector<ChoiceResult>& choices, const UsageTotals& usage) {
   Json out = head("chat.completion");
   Json& list = out["choices"] = Json::array();
   for (size_t i = 0; i < choices.size(); ++i) {
@@ -127,9 +130,9 @@ std::string ChatFormat::whole(const std::vector<ChoiceResult>& choices, const Us
     if (options_.return_token_ids) choice["token_ids"] = choices[i].token_ids;
     list.push_back(std::move(choice));
   }
-  out["usage"] = usage.to_json();
+  out["usage"] = usage_json(usage);
   if (options_.return_token_ids) out["prompt_token_ids"] = options_.prompt_token_ids;
-  return dump_json(out);
+  return out;
 }
 
 }  // namespace

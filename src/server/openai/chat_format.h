@@ -7,7 +7,7 @@
 
 #include "omnibus/base/common/ids.h"
 
-#include "answer_format.h"
+#include "api/answer_format.h"
 
 namespace omnibus {
 

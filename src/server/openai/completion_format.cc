@@ -5,13 +5,14 @@
 #include "omnibus/base/common/clock.h"
 #include "omnibus/server/http/sse.h"
 
-#include "logprob_json.h"
-#include "stop_json.h"
+#include "api/logprob_json.h"
+#include "api/stop_json.h"
+#include "openai_format.h"
 
 namespace omnibus {
 namespace {
 
-class CompletionFormat final : public AnswerFormat {
+class CompletionFormat final : public OpenAiFormat {
  public:
   explicit CompletionFormat(CompletionFormatOptions options)
       : options_(std::move(options)), id_(random_id("cmpl-")), created_(wall_clock_seconds()) {
@@ -20,8 +21,10 @@ class CompletionFormat final : public AnswerFormat {
   }
 
   std::string stream_update(int32_t index, const RequestOutput& output, const UsageTotals& usage) override;
-  std::string stream_usage(const UsageTotals& usage) override;
-  std::string whole(const std::vector<ChoiceResult>& choices, const UsageTotals& usage) override;
+
+ protected:
+  std::string usage_event(const UsageTotals& usage) override;
+  Json whole_body(const std::vector<ChoiceResult>& choices, const UsageTotals& usage) override;
 
  private:
   struct State {
@@ -103,27 +106,27 @@ std::string CompletionFormat::stream_update(int32_t index, const RequestOutput& 
   out["choices"] = Json::array();
   out["choices"].push_back(choice_json(static_cast<size_t>(index), output));
   if (options_.continuous_usage) {
-    out["usage"] = usage.to_json();
+    out["usage"] = usage_json(usage);
   } else if (options_.include_usage) {
     out["usage"] = nullptr;
   }
   return sse_event(dump_json(out));
 }
 
-std::string CompletionFormat::stream_usage(const UsageTotals& usage) {
+std::string CompletionFormat::usage_event(const UsageTotals& usage) {
   if (!options_.include_usage) return {};
   Json out = head();
   out["choices"] = Json::array();
-  out["usage"] = usage.to_json();
+  out["usage"] = usage_json(usage);
   return sse_event(dump_json(out));
 }
 
-std::string CompletionFormat::whole(const std::vector<ChoiceResult>& choices, const UsageTotals& usage) {
+Json CompletionFormat::whole_body(const std::vector<ChoiceResult>& choices, const UsageTotals& usage) {
   Json out = head();
   Json& list = out["choices"] = Json::array();
   for (size_t i = 0; i < choices.size(); ++i) list.push_back(choice_json(i, choices[i]));
-  out["usage"] = usage.to_json();
-  return dump_json(out);
+  out["usage"] = usage_json(usage);
+  return out;
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "answer_format.h"
-#include "prompt.h"
+#include "api/answer_format.h"
+#include "api/prompt.h"
 
 namespace omnibus {
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "field_checks.h"
+#include "api/field_checks.h"
 
 namespace omnibus {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "omnibus/contract/request/sampling_params.h"
 
-#include "field_rule.h"
+#include "api/field_rule.h"
 
 namespace omnibus {
 

@@ -2,15 +2,15 @@
 // can be wrong with a request is found here, before the first byte of its answer.
 #include <fmt/format.h>
 
+#include "api/generation.h"
+#include "api/messages.h"
+#include "api/prompt.h"
+#include "api/request_body.h"
 #include "chat_format.h"
 #include "completion_format.h"
-#include "generation.h"
 #include "generation_fields.h"
 #include "generation_params.h"
 #include "handlers.h"
-#include "messages.h"
-#include "prompt.h"
-#include "request_body.h"
 
 namespace omnibus {
 namespace {

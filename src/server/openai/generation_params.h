@@ -3,7 +3,7 @@
 
 #include "omnibus/base/common/status.h"
 
-#include "api_context.h"
+#include "api/api_context.h"
 #include "generation_fields.h"
 
 namespace omnibus {

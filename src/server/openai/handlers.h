@@ -5,12 +5,11 @@
 
 #include "omnibus/server/http/http_message.h"
 #include "omnibus/server/http/reply.h"
+#include "omnibus/server/openai/openai_api.h"
 
-#include "api_context.h"
+#include "api/api_context.h"
 
 namespace omnibus {
-
-using ContextPtr = std::shared_ptr<const ApiContext>;
 
 // Text pool.
 void handle_chat(const ContextPtr& context, HttpRequest request, const ReplyPtr& reply);

@@ -1,12 +1,12 @@
 // POST /tokenize and /detokenize, as vLLM has them.
 #include <fmt/format.h>
 
-#include "field_checks.h"
+#include "api/field_checks.h"
+#include "api/logprob_json.h"
+#include "api/messages.h"
+#include "api/prompt.h"
+#include "api/request_body.h"
 #include "handlers.h"
-#include "logprob_json.h"
-#include "messages.h"
-#include "prompt.h"
-#include "request_body.h"
 
 namespace omnibus {
 namespace {

@@ -30,7 +30,8 @@ struct PositionLogprobs {
 struct RequestUsage {
   int32_t prompt_tokens = 0;
   int32_t completion_tokens = 0;
-  int32_t cached_tokens = 0;  // of the prompt, served from the prefix cache
+  int32_t cached_tokens = 0;     // of the prompt, served from the prefix cache
+  int32_t reasoning_tokens = 0;  // of the completion, spent on reasoning
 };
 
 // Phases of one request on the engine's clock; they sum to end-to-end exactly.
@@ -45,7 +46,8 @@ using StopCause = std::variant<std::monostate, std::string, TokenId>;
 struct RequestOutput {
   RequestId id = 0;
   int32_t index = 0;                              // choice index within the parent
-  std::string text;                               // new text since the last update
+  std::string text;                               // new text of the answer since the last update
+  std::string reasoning;                          // likewise, of what the model thought before it
   std::vector<TokenId> token_ids;                 // tokens that this update accounts for
   std::vector<PositionLogprobs> logprobs;         // one per token whose text was delivered, when asked for
   std::vector<PositionLogprobs> prompt_logprobs;  // once, with the first update; entry 0 is empty (id -1)

@@ -17,6 +17,7 @@ namespace omnibus {
 enum class Scope { kPublic, kInference, kMetrics, kAdmin };
 
 inline constexpr uint64_t kPlainBodyBytes = uint64_t{8} << 20;
+inline constexpr uint64_t kGenerationBodyBytes = uint64_t{32} << 20;
 
 // Called on a connection's thread; must not block. Long work goes to the text pool.
 using RouteHandler = std::function<void(HttpRequest request, ReplyPtr reply)>;

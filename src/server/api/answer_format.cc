@@ -16,6 +16,7 @@ void merge_output(RequestOutput& into, RequestOutput&& more) {
   into.id = more.id;
   into.index = more.index;
   into.text += more.text;
+  into.reasoning += more.reasoning;
   append(into.token_ids, std::move(more.token_ids));
   append(into.logprobs, std::move(more.logprobs));
   append(into.prompt_logprobs, std::move(more.prompt_logprobs));
@@ -24,15 +25,6 @@ void merge_output(RequestOutput& into, RequestOutput&& more) {
   into.usage = more.usage;
   into.timeline = more.timeline;
   into.status = std::move(more.status);
-}
-
-Json UsageTotals::to_json() const {
-  Json usage;
-  usage["prompt_tokens"] = prompt_tokens;
-  usage["completion_tokens"] = completion_tokens;
-  usage["total_tokens"] = prompt_tokens + completion_tokens;
-  usage["prompt_tokens_details"]["cached_tokens"] = cached_tokens;
-  return usage;
 }
 
 }  // namespace omnibus

@@ -1,4 +1,4 @@
-// ApiContext: what the handlers of one API share. Immutable after creation; any thread.
+// ApiContext: what the handlers of all doors share. Immutable after creation; any thread.
 #pragma once
 
 #include <atomic>
@@ -7,13 +7,13 @@
 #include <string>
 
 #include "omnibus/control/engine/async_engine.h"
-#include "omnibus/server/openai/openai_api.h"
+#include "omnibus/server/api/api_core.h"
 #include "omnibus/text/template/chat_template.h"
 
 namespace omnibus {
 
 struct ApiContext {
-  OpenAiConfig config;
+  ApiConfig config;
   AsyncEngine* engine = nullptr;
   std::shared_ptr<const ChatTemplate> chat_template;
   MetricsRegistry* metrics = nullptr;

@@ -1,4 +1,4 @@
-#include "src/server/openai/logprob_json.h"
+#include "src/server/api/logprob_json.h"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "omnibus/base/common/status.h"
 #include "omnibus/contract/request/request_output.h"
-#include "omnibus/server/http/json_body.h"
+#include "omnibus/server/http/http_message.h"
 
 namespace omnibus {
 
@@ -19,8 +20,7 @@ void merge_output(RequestOutput& into, RequestOutput&& more);
 
 // prompt_tokens of each prompt once, completion_tokens of all choices.
 struct UsageTotals {
-  int64_t prompt_tokens = 0, completion_tokens = 0, cached_tokens = 0;
-  Json to_json() const;
+  int64_t prompt_tokens = 0, completion_tokens = 0, cached_tokens = 0, reasoning_tokens = 0;
 };
 
 // One per request; calls never overlap.
@@ -28,12 +28,17 @@ class AnswerFormat {
  public:
   virtual ~AnswerFormat() = default;
 
-  // Events for one update of choice `index`, ready to be sent.
+  // A streamed answer: its head, then updates of choices, then either end or error. All but the head is text
+  // in the framing of the door, ready to be sent; "" sends nothing.
+  virtual HttpResponse stream_head() = 0;
   virtual std::string stream_update(int32_t index, const RequestOutput& output, const UsageTotals& usage) = 0;
-  // After the last choice: the usage event when it was asked for, else "".
-  virtual std::string stream_usage(const UsageTotals& usage) = 0;
+  virtual std::string stream_end(const UsageTotals& usage) = 0;
+  virtual std::string stream_error(const Status& error) = 0;
+
   // The whole answer, not streamed.
-  virtual std::string whole(const std::vector<ChoiceResult>& choices, const UsageTotals& usage) = 0;
+  virtual HttpResponse whole(const std::vector<ChoiceResult>& choices, const UsageTotals& usage) = 0;
+  // Instead of any answer.
+  virtual HttpResponse error(const Status& error) = 0;
 };
 
 }  // namespace omnibus

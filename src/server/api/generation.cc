@@ -4,10 +4,6 @@
 
 #include "omnibus/base/common/clock.h"
 #include "omnibus/base/common/log.h"
-#include "omnibus/server/http/sse.h"
-#include "omnibus/server/openai/openai_api.h"
-
-#include "error_json.h"
 
 namespace omnibus {
 namespace {
@@ -110,6 +106,7 @@ bool Generation::deliver(int32_t choice, RequestOutput output) {
 void Generation::add_usage(int32_t choice, const RequestUsage& usage) {
   RequestUsage& known = usage_[static_cast<size_t>(choice)];
   totals_.completion_tokens += usage.completion_tokens - known.completion_tokens;
+  totals_.reasoning_tokens += usage.reasoning_tokens - known.reasoning_tokens;
   if (choice % options_.choices_per_prompt == 0) {
     totals_.prompt_tokens += usage.prompt_tokens - known.prompt_tokens;
     totals_.cached_tokens += usage.cached_tokens - known.cached_tokens;
@@ -139,16 +136,13 @@ void Generation::stream(int32_t choice, RequestOutput output) {
   }
   if (!begun_) {
     begun_ = true;
-    HttpResponse head = sse_head();
+    HttpResponse head = format_->stream_head();
     const auto headers = answer_headers();
     head.headers.insert(head.headers.end(), headers.begin(), headers.end());
     reply_->begin(std::move(head));
   }
   std::string events = format_->stream_update(choice, output, totals_);
-  if (open_ == 0) {
-    events += format_->stream_usage(totals_);
-    events += sse_done();
-  }
+  if (open_ == 0) events += format_->stream_end(totals_);
   if (!events.empty()) reply_->write(std::move(events));
   if (open_ == 0) close();
 }
@@ -156,20 +150,20 @@ void Generation::stream(int32_t choice, RequestOutput output) {
 void Generation::gather(int32_t choice, RequestOutput output) {
   merge_output(choices_[static_cast<size_t>(choice)], std::move(output));
   if (open_ > 0) return;
-  HttpResponse response;
-  response.headers = answer_headers();
-  response.body = format_->whole(choices_, totals_);
+  HttpResponse response = format_->whole(choices_, totals_);
+  const auto headers = answer_headers();
+  response.headers.insert(response.headers.end(), headers.begin(), headers.end());
   reply_->send(std::move(response));
   closed_ = true;
 }
 
 void Generation::fail(const Status& error) {
   if (!begun_) {
-    reply_->send(render_openai_error(error, {}));
+    reply_->send(format_->error(error));
     closed_ = true;
     return;
   }
-  reply_->write(sse_event(dump_json(error_json(error))) + sse_done());
+  reply_->write(format_->stream_error(error));
   close();
 }
 

@@ -1,0 +1,59 @@
+// ApiCore: what all doors (OpenAI's API, Ollama's, ...) share: one engine, the model's chat template and
+// names, and the threads that read requests. Each door adds its routes to one table.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "omnibus/base/common/metrics.h"
+#include "omnibus/base/common/status.h"
+#include "omnibus/control/engine/async_engine.h"
+#include "omnibus/server/http/http_message.h"
+#include "omnibus/server/http/route_table.h"
+#include "omnibus/text/template/chat_template.h"
+
+namespace omnibus {
+
+struct ApiConfig {
+  std::vector<std::string> model_names;  // >= 1; the first is the model's own in answers of /v1/models
+  bool any_model = false;                // any "model" in a request means the one that is served
+  bool strict_fields = false;            // an unknown field is 400
+  bool trust_request_chat_template = false;
+  int32_t max_logprobs = 20;
+  int32_t text_threads = 1;      // parse, template, tokenise
+  std::optional<uint64_t> seed;  // seeds requests that bring none; absent: the system does
+  std::string version;
+  std::string fingerprint;  // system_fingerprint of answers
+  // For /v1/models; 0 or empty: left out.
+  int64_t parameters = 0, file_bytes = 0;
+};
+
+// How a door words an error; `path` is the request's.
+using ErrorRenderer = HttpResponse (*)(const Status& error, std::string_view path);
+
+struct ApiContext;
+using ContextPtr = std::shared_ptr<const ApiContext>;
+
+// Thread-safe. Everything about a request (parse, validate, template, tokenise) runs on its text pool,
+// before the first byte of the answer. Handlers refer to this object: it outlives the listener.
+class ApiCore {
+ public:
+  // `engine` and `metrics` outlive it. `chat_template` may be null: then chat is refused by name.
+  static std::unique_ptr<ApiCore> create(ApiConfig config, AsyncEngine* engine,
+                                         std::shared_ptr<const ChatTemplate> chat_template,
+                                         MetricsRegistry* metrics);
+  // Finishes what is in the text pool.
+  virtual ~ApiCore() = default;
+
+  using Job = std::function<void(const ContextPtr&, HttpRequest, const ReplyPtr&)>;
+  // A handler that runs `job` on the text pool; 429 when too many requests wait to be read.
+  virtual RouteHandler pooled(Job job, ErrorRenderer render) = 0;
+  virtual const ContextPtr& context() const = 0;
+};
+
+}  // namespace omnibus
