@@ -42,6 +42,9 @@ HttpServerConfig http_config(const HttpConfig& http) {
   config.header_timeout = to_ms(http.header_timeout_s);
   config.body_timeout = to_ms(http.body_timeout_s);
   config.idle_timeout = to_ms(http.keep_alive_timeout_s);
+  config.allowed_hosts = http.allowed_hosts;
+  config.allowed_origins = http.allowed_origins;
+  config.tls = {.certificate = http.ssl_certfile, .key = http.ssl_keyfile, .client_ca = http.ssl_ca_certs};
   config.render_error = render_openai_error;
   return config;
 }
@@ -92,9 +95,11 @@ void raise_descriptor_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-std::string url_of(const std::string& host, uint16_t port) {
+std::string url_of(const HttpConfig& http, uint16_t port) {
+  const std::string& host = http.host;
   const bool v6 = host.find(':') != std::string::npos;
-  return fmt::format("http://{}{}{}:{}", v6 ? "[" : "", host, v6 ? "]" : "", port);
+  return fmt::format("{}://{}{}{}:{}", http.ssl_certfile.empty() ? "http" : "https", v6 ? "[" : "", host,
+                     v6 ? "]" : "", port);
 }
 
 // Until a signal, or until the engine is beyond help: the process is then the unit that restarts.
@@ -134,6 +139,7 @@ int serve_model(const ServeConfig& config, ServedModel model) {
   const SteadyClock clock;
   MetricsRegistry metrics;
   raise_descriptor_limit();
+  for (const std::string& warning : config.warnings) log_warning("{}", warning);
   model.engine.max_waiting_requests = config.max_waiting_requests;
   model.engine.text_threads = std::clamp(cores() / 4, 1, 8);
   StatusOr<std::unique_ptr<AsyncEngine>> engine = nullptr;
@@ -146,10 +152,10 @@ int serve_model(const ServeConfig& config, ServedModel model) {
   auto core = ApiCore::create(api_config(config, model), engine->get(), model.chat_template, &metrics);
   RouteTable routes;
   add_openai_routes(*core, routes);
-  const Authenticator auth(config.api_keys, is_loopback_host(config.http.host));
+  const Authenticator auth(config.keys, is_loopback_host(config.http.host));
   auto server = HttpServer::start(http_config(config.http), &routes, &auth, &metrics);
   if (!server.ok()) return report_failure(server.status());
-  print_start_table(**engine, model, url_of(config.http.host, (*server)->port()));
+  print_start_table(**engine, model, url_of(config.http, (*server)->port()));
 
   if (!wait_for_stop(signals, **engine)) {
     (*server)->stop(kFlushLimit);
@@ -163,9 +169,8 @@ int serve_model(const ServeConfig& config, ServedModel model) {
 int serve_command(const ServeConfig& config) {
   init_log(config.log.level, config.log.format);
   const StopSignals signals;  // blocked before the first thread exists
-  const HttpConfig& http = config.http;
-  const Status address = HttpServer::check_address(http.host, static_cast<uint16_t>(http.port));
-  if (!address.ok()) return report_failure(address);
+  const Status listener = HttpServer::check(http_config(config.http));
+  if (!listener.ok()) return report_failure(listener);
   ProgressBar bar("loading");
   StatusOr<ServedModel> model = ServedModel();
   {

@@ -25,7 +25,7 @@ def send_request(server, stream, prompt):
     body = json.dumps({"prompt": prompt, "stream": stream, "max_tokens": 3000, "ignore_eos": True}).encode()
     connection = connect(server)
     connection.sendall(
-        b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+        b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
     )
     return connection
 
@@ -89,9 +89,9 @@ def test_B39_the_client_leaves_in_mid_answer(server, stream):
 def test_pipelined_request_is_not_a_goodbye(server):
     """Bytes that arrive while an answer is made are the next request."""
     body = b'{"prompt":"hi"}'
-    one = b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    one = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
     with connect(server) as connection:
-        connection.sendall(one * 5 + b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        connection.sendall(one * 5 + b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         data = b""
         while more := connection.recv(65536):
             data += more

@@ -42,7 +42,7 @@ class Server:
     def _address(self):
         if self.process.poll() is not None:
             raise AssertionError(f"exit code {self.process.returncode} at start:\n{self.log()}")
-        found = re.search(r"^address\s+(http://\S+)$", self.out_path.read_text(), re.MULTILINE)
+        found = re.search(r"^address\s+(https?://\S+)$", self.out_path.read_text(), re.MULTILINE)
         return found and found.group(1)
 
     def log(self):

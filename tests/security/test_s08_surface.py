@@ -73,13 +73,13 @@ VARIANTS = [
 @pytest.mark.parametrize("target", VARIANTS)
 def test_s08_no_spelling_of_a_path_gets_past_the_key(keyed, target):
     code, _, body = exchange(keyed, request_bytes("GET", target))
-    assert code in (400, 401, 404), f"{target}: {code}"
+    assert code in (400, 401, 403, 404), f"{target}: {code}"
     assert b'"object":"list"' not in body
     # With a key: the handler of the decoded path, or nothing.
     code, _, body = exchange(keyed, request_bytes("GET", target, [f"X-Api-Key: {KEY}"]))
-    decoded = target in ("/%76%31/models", "/v1%2fmodels", "http://localhost/v1/models", "http://evil/v1/models",
+    decoded = target in ("/%76%31/models", "/v1%2fmodels", "http://localhost/v1/models",
                          "http://localhost:80/%76%31/models", "/v1/models?x=/health")
-    assert code == 200 if decoded else code in (400, 404), f"{target}: {code}"
+    assert code == 200 if decoded else code in (400, 403, 404), f"{target}: {code}"
 
 
 @pytest.mark.parametrize("host", ["h/?", "h/#", "h h", "h@evil", "", "[::1", "a:b:c", "h:port", "h\\", "h,h"])
@@ -113,7 +113,7 @@ def test_s08_401_shape(keyed):
 
 def test_s08_a_body_is_not_read_without_a_key(keyed):
     with connect(keyed) as connection:
-        connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 30000000\r\n\r\n")
+        connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 30000000\r\n\r\n")
         assert read_answer(connection)[0] == 401
 
 

@@ -31,7 +31,7 @@ def memory_stays_flat(server):
 
 
 def post(headers=b"", body=b"", path=b"/v1/completions"):
-    return b"POST " + path + b" HTTP/1.1\r\nHost: x\r\n" + headers + b"\r\n" + body
+    return b"POST " + path + b" HTTP/1.1\r\nHost: localhost\r\n" + headers + b"\r\n" + body
 
 
 BODY = b'{"prompt":"hi"}'
@@ -58,24 +58,24 @@ MALFORMED = {
     "TE tab": post(b"Transfer-Encoding:\x0bchunked\r\n", CHUNKS),
     "TE in HTTP/1.0": post(CHUNKED, CHUNKS).replace(b"HTTP/1.1", b"HTTP/1.0"),
     "space before colon": post(b"Content-Length : 15\r\n", BODY),
-    "bare LF": b"GET /health HTTP/1.1\nHost: x\n\n",
-    "bare LF in header": b"GET /health HTTP/1.1\r\nHost: x\nX: y\r\n\r\n",
-    "bare CR": b"GET /health HTTP/1.1\r\nHost: x\rX: y\r\n\r\n",
-    "folded": b"GET /health HTTP/1.1\r\nHost: x\r\nX: a\r\n b\r\n\r\n",
-    "folded first": b"GET /health HTTP/1.1\r\n Host: x\r\n\r\n",
-    "NUL in header": b"GET /health HTTP/1.1\r\nHost: x\r\nX: a\0b\r\n\r\n",
-    "NUL in target": b"GET /hea\0lth HTTP/1.1\r\nHost: x\r\n\r\n",
+    "bare LF": b"GET /health HTTP/1.1\nHost: localhost\n\n",
+    "bare LF in header": b"GET /health HTTP/1.1\r\nHost: localhost\nX: y\r\n\r\n",
+    "bare CR": b"GET /health HTTP/1.1\r\nHost: localhost\rX: y\r\n\r\n",
+    "folded": b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: a\r\n b\r\n\r\n",
+    "folded first": b"GET /health HTTP/1.1\r\n Host: localhost\r\n\r\n",
+    "NUL in header": b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: a\0b\r\n\r\n",
+    "NUL in target": b"GET /hea\0lth HTTP/1.1\r\nHost: localhost\r\n\r\n",
     "no host": b"GET /health HTTP/1.1\r\n\r\n",
-    "two hosts": b"GET /health HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n",
+    "two hosts": b"GET /health HTTP/1.1\r\nHost: localhost\r\nHost: y\r\n\r\n",
     "no version": b"GET /health\r\n\r\n",
-    "HTTP/0.9": b"GET /health HTTP/0.9\r\nHost: x\r\n\r\n",
-    "HTTP/2.0": b"GET /health HTTP/2.0\r\nHost: x\r\n\r\n",
+    "HTTP/0.9": b"GET /health HTTP/0.9\r\nHost: localhost\r\n\r\n",
+    "HTTP/2.0": b"GET /health HTTP/2.0\r\nHost: localhost\r\n\r\n",
     "HTTP/2 preface": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     "TLS hello": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\r\n\r\n",
     "binary": bytes(range(256)) * 4 + b"\r\n\r\n",
-    "no colon": b"GET /health HTTP/1.1\r\nHost: x\r\nnonsense\r\n\r\n",
-    "empty header name": b"GET /health HTTP/1.1\r\nHost: x\r\n: y\r\n\r\n",
-    "header name with space": b"GET /health HTTP/1.1\r\nHost: x\r\nX Y: z\r\n\r\n",
+    "no colon": b"GET /health HTTP/1.1\r\nHost: localhost\r\nnonsense\r\n\r\n",
+    "empty header name": b"GET /health HTTP/1.1\r\nHost: localhost\r\n: y\r\n\r\n",
+    "header name with space": b"GET /health HTTP/1.1\r\nHost: localhost\r\nX Y: z\r\n\r\n",
     "chunk size not hex": post(CHUNKED, b"xyz\r\n" + BODY),
     "chunk size negative": post(CHUNKED, b"-1\r\n" + BODY),
     "chunk size huge": post(CHUNKED, b"ffffffffffffffffff\r\n" + BODY),
@@ -104,18 +104,18 @@ def test_s13_the_connection_ends_after_a_framing_error(server):
 
 def test_s13_header_limits(server):
     many = b"".join(b"X-%d: y\r\n" % i for i in range(100000))
-    assert exchange(server, b"GET /health HTTP/1.1\r\nHost: x\r\n" + many + b"\r\n")[0] == 431
+    assert exchange(server, b"GET /health HTTP/1.1\r\nHost: localhost\r\n" + many + b"\r\n")[0] == 431
     hundred = b"".join(b"X-%d: y\r\n" % i for i in range(99))
-    assert exchange(server, b"GET /health HTTP/1.1\r\nHost: x\r\n" + hundred + b"\r\n")[0] == 200
-    assert exchange(server, b"GET /health HTTP/1.1\r\nHost: x\r\n" + hundred + b"Z: y\r\n\r\n")[0] == 431
+    assert exchange(server, b"GET /health HTTP/1.1\r\nHost: localhost\r\n" + hundred + b"\r\n")[0] == 200
+    assert exchange(server, b"GET /health HTTP/1.1\r\nHost: localhost\r\n" + hundred + b"Z: y\r\n\r\n")[0] == 431
     large = b"X: " + b"y" * 40000 + b"\r\n"
-    assert exchange(server, b"GET /health HTTP/1.1\r\nHost: x\r\n" + large + b"\r\n")[0] == 431
+    assert exchange(server, b"GET /health HTTP/1.1\r\nHost: localhost\r\n" + large + b"\r\n")[0] == 431
     endless = b"X: " + b"y" * 4_000_000
-    assert exchange(server, b"GET /health HTTP/1.1\r\nHost: x\r\n" + endless)[0] == 431
+    assert exchange(server, b"GET /health HTTP/1.1\r\nHost: localhost\r\n" + endless)[0] == 431
     target = b"/health?" + b"q" * 9000
-    assert exchange(server, b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")[0] == 414
+    assert exchange(server, b"GET " + target + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")[0] == 414
     target = b"/health?" + b"q" * 8000
-    assert exchange(server, b"GET " + target + b" HTTP/1.1\r\nHost: x\r\n\r\n")[0] == 200
+    assert exchange(server, b"GET " + target + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")[0] == 200
 
 
 def test_s13_body_limits(server):
@@ -254,7 +254,7 @@ def test_s13_drip_fed_header_has_one_deadline(server):
                 pass
             return data
 
-        connection.send(b"GET /health HTTP/1.1\r\nHost: x\r\nX-Long: ")
+        connection.send(b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-Long: ")
         wait_until(answered, 5, "408")
         assert data.startswith(b"HTTP/1.1 408") and time.monotonic() - started < 3
 
@@ -328,7 +328,7 @@ def test_s13_http_1_0(server):
 
 def test_s13_request_ids_are_echoed_only_when_fit(server):
     for sent, fit in (("abc-1", True), ("x" * 128, True), ("x" * 129, False), ("a\tb", False), ("é", False)):
-        data = f"GET /health HTTP/1.1\r\nHost: x\r\nX-Request-Id: {sent}\r\n\r\n".encode("latin-1")
+        data = f"GET /health HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: {sent}\r\n\r\n".encode("latin-1")
         got = exchange(server, data)[1]["x-request-id"]
         assert (got == sent) if fit else got.startswith("req_")
 
@@ -336,7 +336,7 @@ def test_s13_request_ids_are_echoed_only_when_fit(server):
 def test_f10_many_connections(server):
     connections = [connect(server) for _ in range(400)]
     for connection in connections[::4]:
-        connection.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n")  # never finished
+        connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n")  # never finished
     server.assert_serves()
     for connection in connections:
         connection.close()

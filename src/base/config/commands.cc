@@ -1,12 +1,12 @@
 #include "omnibus/base/config/commands.h"
 
 #include <array>
-#include <fstream>
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include "omnibus/base/config/feature_pairs.h"
+
+#include "security_options.h"
 
 namespace omnibus {
 namespace {
@@ -102,23 +102,6 @@ Status check_engine(const EngineOptions& engine) {
   return check_feature_pairs(enabled_features(engine));
 }
 
-bool is_address(const std::string& host) {
-  in6_addr any{};
-  return inet_pton(AF_INET, host.c_str(), &any) == 1 || inet_pton(AF_INET6, host.c_str(), &any) == 1;
-}
-
-// Blanks around the value of a header are not part of it, so no client could ever send such a key.
-Status check_api_keys(const ServeConfig& config) {
-  for (size_t i = 0; i < config.api_keys.size(); ++i) {
-    const std::string& key = config.api_keys[i];
-    if (key.find_first_of(" \t\r\n") != 0 && key.find_last_of(" \t\r\n") + 1 != key.size()) continue;
-    return absl::InvalidArgumentError(
-        fmt::format("--api-key: key {} of {} begins or ends with a blank, which no client can send", i + 1,
-                    config.api_keys.size()));
-  }
-  return {};
-}
-
 Status check_token_budget(const EngineOptions& engine) {
   if (engine.batched_tokens() < engine.max_num_seqs) {
     return absl::InvalidArgumentError(fmt::format(
@@ -127,28 +110,6 @@ Status check_token_budget(const EngineOptions& engine) {
         engine.batched_tokens(), engine.max_num_seqs));
   }
   return absl::OkStatus();
-}
-
-Status read_api_keys(ServeConfig& config) {
-  if (config.api_key_file.empty()) return {};
-  std::ifstream in(config.api_key_file);
-  if (!in) {
-    return absl::InvalidArgumentError(
-        fmt::format("--api-key-file: cannot read the file '{}'", config.api_key_file));
-  }
-  size_t found = 0;
-  for (std::string line; std::getline(in, line);) {
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t'))
-      line.pop_back();
-    if (line.empty() || line[0] == '#') continue;
-    config.api_keys.push_back(line);
-    ++found;
-  }
-  if (found == 0) {
-    return absl::InvalidArgumentError(fmt::format(
-        "--api-key-file: '{}' holds no key (one a line, # starts a comment)", config.api_key_file));
-  }
-  return {};
 }
 
 }  // namespace
@@ -161,24 +122,13 @@ std::vector<std::string> enabled_features(const EngineOptions& engine) {
   return features;
 }
 
-bool is_loopback_host(const std::string& host) {
-  if (host == "localhost") return true;
-  in_addr v4{};
-  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
-  in6_addr v6{};
-  return inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
-}
-
 void declare_options(OptionSet& options, ServeConfig& config) {
   options.add_positional("MODEL", config.model, "Path of a GGUF file, name in the store, or alias");
   declare_http(options, config.http);
+  declare_security(options, config);
   options.begin_group("API");
   options.add_list("served-model-name", config.served_model_names, "NAME",
                    "Name the model has in the API; repeatable (default: its own)");
-  options.add_list("api-key", config.api_keys, "KEY", "Key that clients must send; repeatable");
-  options.add("api-key-file", config.api_key_file, "FILE", "File with one key a line");
-  options.add("allow-unauthenticated", config.allow_unauthenticated,
-              "Listen beyond this machine without any key");
   options.add("max-waiting-requests", config.max_waiting_requests, 0, kMany,
               "Requests that may wait for their turn; more get 429");
   options.add("any-model", config.any_model, "Answer for any model name that a request may bring");
@@ -194,21 +144,7 @@ void declare_options(OptionSet& options, ServeConfig& config) {
 Status finish_serve_config(ServeConfig& config) {
   OMNIBUS_RETURN_IF_ERROR(check_engine(config.engine));
   OMNIBUS_RETURN_IF_ERROR(check_token_budget(config.engine));
-  OMNIBUS_RETURN_IF_ERROR(read_api_keys(config));
-  OMNIBUS_RETURN_IF_ERROR(check_api_keys(config));
-  if (config.api_keys.empty() && !config.allow_unauthenticated && !is_loopback_host(config.http.host)) {
-    if (!is_address(config.http.host)) {
-      return absl::InvalidArgumentError(
-          fmt::format("--host: '{}' is not an address: give an IP address or localhost (a name also needs "
-                      "--api-key or --allow-unauthenticated)",
-                      config.http.host));
-    }
-    return absl::InvalidArgumentError(
-        fmt::format("--host: {} can be reached from other machines: give --api-key or --api-key-file, or "
-                    "--allow-unauthenticated to open it to everybody",
-                    config.http.host));
-  }
-  return {};
+  return finish_security(config);
 }
 
 namespace {

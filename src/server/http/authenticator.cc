@@ -42,32 +42,39 @@ Status unauthenticated() {
 
 }  // namespace
 
-Authenticator::Authenticator(std::span<const std::string> keys, bool loopback_bind)
+Authenticator::Authenticator(std::span<const ApiKey> keys, bool loopback_bind)
     : loopback_bind_(loopback_bind) {
-  for (const std::string& key : keys) keys_.push_back(sha256(key));
+  for (const ApiKey& key : keys) {
+    digests_.push_back(sha256(key.key));
+    names_.push_back(key.name);
+  }
 }
 
-Status Authenticator::check(Scope scope, const HttpRequest& request) const {
-  if (scope == Scope::kPublic || (scope == Scope::kMetrics && loopback_bind_)) return {};
+StatusOr<std::string> Authenticator::check(Scope scope, const HttpRequest& request) const {
+  if (scope == Scope::kPublic || (scope == Scope::kMetrics && loopback_bind_)) return std::string();
   if (scope == Scope::kAdmin) {
     return absl::PermissionDeniedError("This route is not served on the public listener");
   }
-  if (keys_.empty()) return {};
+  if (digests_.empty()) return std::string();
   for (const auto& [name, value] : request.headers) {
-    if (name == "authorization" && knows(bearer_key(value))) return {};
-    if (name == "x-api-key" && knows(value)) return {};
+    const std::string* found = nullptr;
+    if (name == "authorization") found = name_of(bearer_key(value));
+    if (name == "x-api-key") found = name_of(value);
+    if (found != nullptr) return *found;
   }
   return unauthenticated();
 }
 
-bool Authenticator::knows(std::string_view key) const {
-  if (key.empty()) return false;
+const std::string* Authenticator::name_of(std::string_view key) const {
+  if (key.empty()) return nullptr;
   const Digest digest = sha256(key);
-  int found = 0;
-  for (const Digest& known : keys_) {
-    found |= static_cast<int>(CRYPTO_memcmp(known.data(), digest.data(), digest.size()) == 0);
+  // Every known key is compared, whichever matches.
+  size_t found = names_.size();
+  for (size_t i = 0; i < digests_.size(); ++i) {
+    const bool equal = CRYPTO_memcmp(digests_[i].data(), digest.data(), digest.size()) == 0;
+    found = equal ? i : found;
   }
-  return found != 0;
+  return found < names_.size() ? &names_[found] : nullptr;
 }
 
 }  // namespace omnibus

@@ -31,25 +31,6 @@ constexpr auto kStopPoll = std::chrono::milliseconds(5);
 constexpr int kBacklog = 4096;
 constexpr int kSendBuffer = 128 * 1024;
 
-class PlainIo final : public Io {
- public:
-  explicit PlainIo(tcp::socket socket) : socket_(std::move(socket)) {}
-
-  asio::awaitable<Result> read(asio::mutable_buffer buffer) override {
-    return socket_.async_read_some(buffer, kToken);
-  }
-  asio::awaitable<Result> write(asio::const_buffer buffer) override {
-    return socket_.async_write_some(buffer, kToken);
-  }
-  void cancel() override { socket_.cancel(ignored_); }
-  void shutdown_send() override { socket_.shutdown(tcp::socket::shutdown_send, ignored_); }
-  void close() override { socket_.close(ignored_); }
-
- private:
-  tcp::socket socket_;
-  error_code ignored_;
-};
-
 // One descriptor kept back: at the limit it is given up to accept a connection and turn it away, where the
 // queue of the listener would otherwise stay full and accept spin.
 class ReserveDescriptor {
@@ -123,11 +104,18 @@ class HttpServerImpl final : public HttpServer {
 
 Status HttpServerImpl::listen() {
   const HttpServerConfig& config = state_->config;
+  OMNIBUS_ASSIGN_OR_RETURN(state_->tls, make_tls_context(config.tls));
   OMNIBUS_RETURN_IF_ERROR(bind_to(config.host, config.port, state_->context, acceptor_));
   error_code error;
   acceptor_.listen(kBacklog, error);
   if (error) return cannot("listen on", config.host, config.port, error);
-  port_ = acceptor_.local_endpoint(error).port();
+  const tcp::endpoint bound = acceptor_.local_endpoint(error);
+  port_ = bound.port();
+  state_->access =
+      std::make_unique<AccessPolicy>(AccessPolicy::Config{.hosts = config.allowed_hosts,
+                                                          .origins = config.allowed_origins,
+                                                          .loopback = bound.address().is_loopback(),
+                                                          .tls = state_->tls != nullptr});
   asio::co_spawn(acceptor_.get_executor(), accept_loop(), LogException{"the listener"});
   for (int i = 0; i < std::max(1, config.io_threads); ++i) {
     threads_.emplace_back([state = state_] { state->context.run(); });
@@ -165,7 +153,7 @@ void HttpServerImpl::start_session(tcp::socket socket, const asio::any_io_execut
   {
     std::lock_guard lock(state_->mutex);
     if (state_->sessions.size() < static_cast<size_t>(state_->config.max_connections)) {
-      session = std::make_shared<Session>(state_, executor, std::make_unique<PlainIo>(std::move(socket)));
+      session = std::make_shared<Session>(state_, executor, make_io(std::move(socket), state_->tls));
       state_->sessions.emplace(session.get(), session);
     }
   }
@@ -223,10 +211,12 @@ void HttpServerImpl::stop(std::chrono::milliseconds limit) {
 
 }  // namespace
 
-Status HttpServer::check_address(const std::string& host, uint16_t port) {
+Status HttpServer::check(const HttpServerConfig& config) {
+  const auto tls = make_tls_context(config.tls);
+  if (!tls.ok()) return tls.status();
   asio::io_context context;
   tcp::acceptor acceptor(context);
-  return bind_to(host, port, context, acceptor);
+  return bind_to(config.host, config.port, context, acceptor);
 }
 
 StatusOr<std::unique_ptr<HttpServer>> HttpServer::start(HttpServerConfig config, const RouteTable* routes,

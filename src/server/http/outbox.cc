@@ -34,6 +34,7 @@ std::string Outbox::head(const HttpResponse& response, bool chunked) {
   if (!response.content_type.empty()) {
     out += fmt::format("Content-Type: {}\r\nX-Content-Type-Options: nosniff\r\n", response.content_type);
   }
+  out += context_.headers;
   for (const auto& [name, value] : response.headers) out += fmt::format("{}: {}\r\n", name, value);
   if (chunked) {
     out += "Transfer-Encoding: chunked\r\n";

@@ -14,6 +14,7 @@ namespace omnibus {
 // What the head of an answer needs to know of its request.
 struct AnswerContext {
   std::string request_id;
+  std::string headers;     // more lines for the head, each with its end
   bool head_only = false;  // HEAD
   bool http_1_0 = false;   // no chunks: the end of the connection ends the body
   bool keep_alive = true;  // as asked for

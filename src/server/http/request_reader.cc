@@ -129,6 +129,9 @@ Status RequestReader::parse_head(std::string_view head) {
   OMNIBUS_ASSIGN_OR_RETURN(RequestTarget target, parse_target(message.target()));
   request_.path = std::move(target.path);
   request_.query = std::move(target.query);
+  // RFC 9112 section 3.2.2: the target's authority goes before Host.
+  request_.host =
+      target.authority.empty() ? std::string(request_.header("host")) : std::move(target.authority);
   return check_framing();
 }
 

@@ -44,19 +44,23 @@ StatusOr<RequestTarget> parse_target(std::string_view target) {
   const bool printable =
       std::all_of(target.begin(), target.end(), [](char c) { return c > 0x20 && c < 0x7F; });
   if (!printable) return bad_target("a byte outside printable ASCII");
-  if (target == "*") return RequestTarget{"*", ""};
+  RequestTarget result;
+  if (target == "*") {
+    result.path = "*";
+    return result;
+  }
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!target.starts_with(scheme)) continue;
     target.remove_prefix(scheme.size());
     const size_t end = std::min(target.find_first_of("/?#"), target.size());
-    if (!is_valid_host(target.substr(0, end))) return bad_target("a malformed host");
+    result.authority = target.substr(0, end);
+    if (!is_valid_host(result.authority)) return bad_target("a malformed host");
     target.remove_prefix(end);
     if (target.empty()) target = "/";
     break;
   }
   if (!target.starts_with("/")) return bad_target("it does not begin with /");
   if (target.find('#') != std::string_view::npos) return bad_target("a fragment");
-  RequestTarget result;
   const size_t question = target.find('?');
   if (question != std::string_view::npos) result.query = target.substr(question + 1);
   OMNIBUS_ASSIGN_OR_RETURN(result.path, percent_decode(target.substr(0, question)));

@@ -12,6 +12,7 @@ namespace omnibus {
 struct RequestTarget {
   std::string path;  // decoded; "*" for OPTIONS *
   std::string query;
+  std::string authority;  // of the absolute form; empty otherwise
 };
 
 // Origin form, absolute form (http and https) and "*"; anything else is 400, as are a bad escape, %00 and a

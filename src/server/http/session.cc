@@ -104,8 +104,16 @@ void Session::end(bool now) {
 
 asio::awaitable<void> Session::run() {
   const auto self = shared_from_this();
-  while (co_await serve_one()) {
+  idle_ = true;
+  arm(Clock::now() + state_->config.header_timeout, true);
+  const boost::system::error_code failed = co_await io_->start();
+  disarm();
+  if (!failed) {
+    while (co_await serve_one()) {
+    }
   }
+  arm(Clock::now() + kLingerTime, true);
+  co_await io_->shutdown_send();
   disarm();
   io_->close();
 }
@@ -162,7 +170,9 @@ asio::awaitable<bool> Session::serve_one() {
   if (route == nullptr) co_return keep;
   if (!co_await read_body(reader)) co_return false;
 
-  const std::string method = reader.request().method;
+  HttpRequest shown;  // what is left of it to count, once the handler has it
+  shown.method = reader.request().method;
+  shown.tenant = reader.request().tenant;
   auto box = std::make_shared<Outbox>(answer_context(reader.request(), reader.request().keep_alive),
                                       [weak = weak_from_this()] {
                                         if (auto self = weak.lock()) self->wake();
@@ -174,7 +184,7 @@ asio::awaitable<bool> Session::serve_one() {
     box->abandon();
   }
   const bool again = co_await answer(box);
-  count(route, method, box->status());
+  count(route, shown, box->status());
   co_return again;
 }
 
@@ -200,33 +210,40 @@ asio::awaitable<bool> Session::read_head(RequestReader& reader) {
   }
 }
 
+Status Session::judge(RequestReader& reader, const RouteTable::Match& match) {
+  HttpRequest& request = reader.request();
+  const Route* route = match.route;
+  OMNIBUS_RETURN_IF_ERROR(state_->access->check_host(request));
+  OMNIBUS_RETURN_IF_ERROR(state_->access->check_origin(request, reader.has_body()));
+  // A path that does not exist is nobody's business without a key either.
+  OMNIBUS_ASSIGN_OR_RETURN(request.tenant,
+                           state_->auth->check(route != nullptr ? route->scope : Scope::kInference, request));
+  if (route == nullptr) return no_route(request, match.allow);
+  return reader.accept_body(std::min(route->max_body_bytes, state_->config.max_body_bytes));
+}
+
 // Everything that can be decided without the body.
 asio::awaitable<const Route*> Session::admit(RequestReader& reader, bool& keep) {
   HttpRequest& request = reader.request();
   keep = request.keep_alive && !reader.has_body();
   RouteTable::Match match = state_->routes->find(request.method, request.path);
   HttpResponse response;
-  if (request.method == "OPTIONS" && (request.path == "*" || !match.allow.empty())) {
+  const bool known = request.path == "*" || !match.allow.empty();
+  if (request.method == "OPTIONS" && known && state_->access->check_host(request).ok()) {
+    const std::string methods = match.allow.empty() ? "GET, HEAD, POST, OPTIONS" : match.allow;
     response.status = 204;
     response.content_type.clear();
-    response.headers.emplace_back("Allow", match.allow.empty() ? "GET, HEAD, POST, OPTIONS" : match.allow);
+    response.headers = state_->access->preflight_headers(request, methods);
+    response.headers.emplace_back("Allow", methods);
     keep = co_await refuse(reader, std::move(response), keep);
     co_return nullptr;
   }
-  // A path that does not exist is nobody's business without a key either.
-  Status verdict =
-      state_->auth->check(match.route != nullptr ? match.route->scope : Scope::kInference, request);
-  if (verdict.ok() && match.route == nullptr) {
-    verdict = no_route(request, match.allow);
-  }
-  if (verdict.ok()) {
-    verdict = reader.accept_body(std::min(match.route->max_body_bytes, state_->config.max_body_bytes));
-  }
+  const Status verdict = judge(reader, match);
   if (!verdict.ok()) {
     response = state_->config.render_error(verdict, request.path);
     if (response.status == 405) response.headers.emplace_back("Allow", match.allow);
     if (response.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
-    count(match.route, request.method, response.status);
+    count(match.route, request, response.status);
     keep = co_await refuse(reader, std::move(response), keep);
     co_return nullptr;
   }
@@ -268,6 +285,7 @@ asio::awaitable<bool> Session::read_body(RequestReader& reader) {
 AnswerContext Session::answer_context(const HttpRequest& request, bool keep) const {
   AnswerContext context;
   context.request_id = request.request_id.empty() ? "-" : request.request_id;
+  context.headers = state_->access->answer_headers(request);
   context.head_only = request.method == "HEAD";
   context.http_1_0 = request.http_1_0;
   context.keep_alive = keep;
@@ -277,7 +295,7 @@ AnswerContext Session::answer_context(const HttpRequest& request, bool keep) con
 
 asio::awaitable<void> Session::refuse(RequestReader& reader, const Status& error) {
   HttpResponse response = state_->config.render_error(error, reader.request().path);
-  count(nullptr, reader.request().method, response.status);
+  count(nullptr, reader.request(), response.status);
   co_await refuse(reader, std::move(response), false);
 }
 
@@ -291,7 +309,9 @@ asio::awaitable<bool> Session::refuse(RequestReader& reader, HttpResponse respon
 }
 
 asio::awaitable<void> Session::linger() {
-  io_->shutdown_send();
+  arm(Clock::now() + kLingerTime, true);
+  co_await io_->shutdown_send();
+  disarm();
   const auto deadline = Clock::now() + kLingerTime;
   for (size_t dropped = 0; dropped < kLingerBytes && Clock::now() < deadline;) {
     in_.clear();
@@ -355,13 +375,14 @@ asio::awaitable<void> Session::watch(std::shared_ptr<Outbox> box) {
   wake_.cancel();
 }
 
-void Session::count(const Route* route, const std::string& method, int status) const {
+void Session::count(const Route* route, const HttpRequest& request, int status) const {
   const std::string handler = route != nullptr ? route->pattern : "none";
+  const char* method = method_label(request.method);
   state_->metrics
       ->counter("omnibus_http_requests_total", "HTTP requests answered",
-                {{"handler", handler}, {"method", method_label(method)}, {"status", std::to_string(status)}})
+                {{"handler", handler}, {"method", method}, {"status", std::to_string(status)}})
       .add();
-  log(LogLevel::kDebug, "{} {} {}", method_label(method), handler, status);
+  log(LogLevel::kDebug, "{} {} {} {}", method, handler, status, request.tenant);
 }
 
 }  // namespace omnibus

@@ -11,35 +11,19 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <tuple>
 
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include "omnibus/server/http/http_server.h"
 
+#include "access_policy.h"
 #include "byte_budget.h"
+#include "io.h"
 #include "outbox.h"
 #include "request_reader.h"
 
 namespace omnibus {
-
-namespace asio = boost::asio;
-
-// A stream as the session sees it: not a template, so that TLS adds an implementation and no compile time
-// here.
-class Io {
- public:
-  using Result = std::tuple<boost::system::error_code, size_t>;
-  virtual ~Io() = default;
-  virtual asio::awaitable<Result> read(asio::mutable_buffer buffer) = 0;
-  virtual asio::awaitable<Result> write(asio::const_buffer buffer) = 0;
-  virtual void cancel() = 0;         // what is pending ends with operation_aborted
-  virtual void shutdown_send() = 0;  // FIN
-  virtual void close() = 0;
-};
 
 class Session;
 
@@ -59,6 +43,8 @@ struct ServerState {
   const RouteTable* routes = nullptr;
   const Authenticator* auth = nullptr;
   MetricsRegistry* metrics = nullptr;
+  std::unique_ptr<const AccessPolicy> access;  // set once the listener is bound
+  TlsContext tls;
   asio::io_context context;
   // Outboxes share it: one may outlive the server.
   const std::shared_ptr<std::atomic<bool>> draining = std::make_shared<std::atomic<bool>>(false);
@@ -87,6 +73,8 @@ class Session : public std::enable_shared_from_this<Session> {
   asio::awaitable<bool> read_head(RequestReader& reader);
   // The route, or nullptr after an error has been answered (then `keep` says whether the connection lives).
   asio::awaitable<const Route*> admit(RequestReader& reader, bool& keep);
+  // Whether the request may come this far: host, page, key, route, size.
+  Status judge(RequestReader& reader, const RouteTable::Match& match);
   asio::awaitable<bool> read_body(RequestReader& reader);
   asio::awaitable<bool> answer(std::shared_ptr<Outbox> box);
   asio::awaitable<void> watch(std::shared_ptr<Outbox> box);
@@ -101,7 +89,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void arm(Clock::time_point deadline, bool close);
   void disarm();
   AnswerContext answer_context(const HttpRequest& request, bool keep) const;
-  void count(const Route* route, const std::string& method, int status) const;
+  void count(const Route* route, const HttpRequest& request, int status) const;
 
   const std::shared_ptr<ServerState> state_;
   asio::any_io_executor executor_;

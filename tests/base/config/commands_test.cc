@@ -7,11 +7,13 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 namespace omnibus {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Args = std::vector<std::string>;
 using Env = std::map<std::string, std::string>;
 
@@ -255,12 +257,74 @@ TEST(Commands, BindBeyondLoopbackNeedsAKey) {
   for (const char* host : {"127.0.0.1", "127.8.9.1", "::1", "localhost"}) serve({"--host", host});
 }
 
+std::vector<std::pair<std::string, std::string>> keys_of(const ServeConfig& config) {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const ApiKey& key : config.keys) out.emplace_back(key.name, key.key);
+  return out;
+}
+
 TEST_F(ConfigFileTest, ApiKeyFile) {
-  const std::string path = write("# keys\nfirst \nsecond\r\n\n");
-  const auto config = serve({"--host", "0.0.0.0", "--api-key", "zero", "--api-key-file", path});
-  EXPECT_EQ(config.api_keys, (Args{"zero", "first", "second"}));
+  const std::string path = write("# keys\nfirst \nalice\t second\r\n\n  bob third\n");
+  const auto config = serve({"--host", "0.0.0.0", "--api-key", "zero=", "--api-key-file", path});
+  EXPECT_EQ(keys_of(config),
+            (std::vector<std::pair<std::string, std::string>>{
+                {"key1", "zero="}, {"key2", "first"}, {"alice", "second"}, {"bob", "third"}}));
   EXPECT_THAT(error({"serve", "--api-key-file", write("# nothing\n")}), HasSubstr("holds no key"));
   EXPECT_THAT(error({"serve", "--api-key-file", "/no/such"}), HasSubstr("--api-key-file: cannot read"));
+}
+
+TEST_F(ConfigFileTest, ApiKeysThatAreRefusedAndNotShown) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"a SECRET\na other\n", "line 2 of"},        // the name twice
+      {"a SECRET\nb SECRET\n", "is there twice"},  // the key twice
+      {"SECRET\nSECRET\n", "is there twice"},
+      {"key2 SECRET\nother\n", "the name 'key2' is taken"},
+      {"a b SECRET\n", "a name and a key"},
+      {"a/b SECRET\n", "bad name"},
+      {std::string(65, 'n') + " SECRET\n", "bad name"},
+  };
+  for (const auto& [text, expected] : cases) {
+    const std::string message = error({"serve", "--api-key-file", write(text)});
+    EXPECT_THAT(message, HasSubstr(expected)) << text;
+    EXPECT_THAT(message, Not(HasSubstr("SECRET"))) << text;
+  }
+  const std::string twice = error({"serve", "--api-key", "SECRET", "--api-key", "SECRET"});
+  EXPECT_EQ(twice, "--api-key: key 2 of 2 is there twice");
+  EXPECT_THAT(error({"serve", "--api-key", "SECRET", "--api-key-file", write("SECRET\n")}),
+              HasSubstr("line 1 of"));
+}
+
+TEST_F(ConfigFileTest, AKeyFileThatEverybodyReadsIsWarnedOf) {
+  const std::string path = write("a k\n");
+  ASSERT_EQ(chmod(path.c_str(), 0644), 0);
+  const auto open = serve({"--api-key-file", path});
+  ASSERT_EQ(open.warnings.size(), 1U);
+  EXPECT_THAT(open.warnings[0], HasSubstr(path));
+  ASSERT_EQ(chmod(path.c_str(), 0600), 0);
+  EXPECT_TRUE(serve({"--api-key-file", path}).warnings.empty());
+}
+
+TEST(Commands, HostsAndOrigins) {
+  for (const char* host : {"h", "a.b-c", "h:80", "*.example.org", "*", "[::1]", "[::1]:80", "10.0.0.1"}) {
+    EXPECT_EQ(serve({"--allowed-hosts", host}).http.allowed_hosts, Args{host});
+  }
+  for (const char* host :
+       {"http://h", "h/", "h:", "h:x", "h:123456", "*h", "a.*", "::1", "[::1", "[x]", "a b", "*."}) {
+    EXPECT_THAT(error({"serve", "--allowed-hosts", host}), HasSubstr("--allowed-hosts: '")) << host;
+  }
+  for (const char* origin : {"*", "http://h", "https://h:8443", "http://[::1]:80", "tauri://localhost"}) {
+    EXPECT_EQ(serve({"--allowed-origins", origin}).http.allowed_origins, Args{origin});
+  }
+  for (const char* origin :
+       {"h", "null", "http://h/", "http://", "://h", "http://h/x", "[\"*\"]", "http://*"}) {
+    EXPECT_THAT(error({"serve", "--allowed-origins", origin}), HasSubstr("--allowed-origins: '")) << origin;
+  }
+}
+
+TEST(Commands, CertificateFlagsBelongTogether) {
+  EXPECT_EQ(serve({"--ssl-certfile", "c", "--ssl-keyfile", "k"}).http.ssl_keyfile, "k");
+  EXPECT_THAT(error({"serve", "--ssl-keyfile", "k"}), HasSubstr("--ssl-keyfile: needs --ssl-certfile"));
+  EXPECT_THAT(error({"serve", "--ssl-ca-certs", "c"}), HasSubstr("--ssl-ca-certs: needs --ssl-certfile"));
 }
 
 TEST(Commands, RunTakesModelAndPromptWords) {
@@ -341,7 +405,6 @@ TEST_F(ConfigFileTest, KeysThatNoClientCanSendAreRefused) {
     const std::string message = error({"serve", "--api-key", "good", "--api-key", key});
     EXPECT_THAT(message, HasSubstr("--api-key: key 2 of 2 begins or ends with a blank"));
   }
-  EXPECT_THAT(error({"serve", "--api-key-file", write(" leading\n")}), HasSubstr("blank"));
   EXPECT_THAT(error({"serve"}, {{"OMNIBUS_API_KEY", "a, b"}}), HasSubstr("blank"));
   serve({"--api-key", "a b"});
 }

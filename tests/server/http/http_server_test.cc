@@ -83,7 +83,7 @@ class HttpServerTest : public testing::Test {
   ReplyPtr hold(Client& client) {
     replies_ = std::promise<ReplyPtr>();
     auto future = replies_.get_future();
-    client.send("GET /held HTTP/1.1\r\nHost: x\r\n\r\n");
+    client.send("GET /held HTTP/1.1\r\nHost: localhost\r\n\r\n");
     EXPECT_EQ(future.wait_for(milliseconds(10'000)), std::future_status::ready);
     return future.get();
   }
@@ -99,7 +99,7 @@ class HttpServerTest : public testing::Test {
 
   HttpServerConfig config_;
   RouteTable routes_;
-  Authenticator auth_{std::span<const std::string>(), true};
+  Authenticator auth_{std::span<const ApiKey>(), true};
   MetricsRegistry metrics_;
   std::promise<ReplyPtr> replies_;
   std::vector<HttpRequest> kept_;
@@ -119,7 +119,7 @@ TEST_F(HttpServerTest, AnswerFromAnotherThread) {
 TEST_F(HttpServerTest, AHandlerThatThrowsIsA500) {
   start();
   Client client(server_->port());
-  client.send("GET /throws HTTP/1.1\r\nHost: x\r\n\r\n");
+  client.send("GET /throws HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_TRUE(client.receive().starts_with("HTTP/1.1 500 "));
 }
 
@@ -134,7 +134,7 @@ TEST_F(HttpServerTest, ADroppedReplyIsA500) {
 TEST_F(HttpServerTest, AdminIsNotServedHere) {
   start();
   Client client(server_->port());
-  client.send("GET /admin HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  client.send("GET /admin HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   EXPECT_TRUE(client.receive().starts_with("HTTP/1.1 403 "));
 }
 
@@ -169,7 +169,7 @@ TEST_F(HttpServerTest, BodiesTogetherAreBounded) {
   start();
   const auto post = [this](size_t size) {
     Client client(server_->port());
-    client.send("POST /body HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: " +
+    client.send("POST /body HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: " +
                 std::to_string(size) + "\r\n\r\n" + std::string(size, 'x'));
     return client.receive().substr(9, 3);
   };
@@ -217,7 +217,7 @@ TEST_F(HttpServerTest, EveryAnswerAfterBeginDrainCloses) {
   streamed_reply->begin({});
   streamed_reply->write("text");
   streamed_reply->end();
-  unknown.send("GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n");
+  unknown.send("GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n");
   for (Client* client : {&whole, &streamed, &unknown}) {
     const std::string answer = client->receive();  // ends, as the connection does
     EXPECT_NE(answer.find("Connection: close\r\n"), std::string::npos) << answer;
@@ -243,7 +243,7 @@ TEST_F(HttpServerTest, StopWhileManyThreadsAccept) {
         while (!done.load()) {
           Client client(server_->port());
           if (!client.connected()) break;
-          client.try_send("GET /now HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+          client.try_send("GET /now HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
           if (client.receive().starts_with("HTTP/1.1 200")) ++answered;
         }
       });
@@ -263,7 +263,7 @@ TEST_F(HttpServerTest, AnExceptionInAConnectionIsLogged) {
   testing::internal::CaptureStderr();
   start();
   Client client(server_->port());
-  client.send("GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n");
+  client.send("GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_EQ(client.receive(), "");
   server_->stop(milliseconds(2000));
   const std::string log = testing::internal::GetCapturedStderr();
@@ -293,7 +293,7 @@ TEST_F(HttpServerTest, ATrickledBodyRunsOutOfTime) {
                [](const HttpRequest&, const ReplyPtr& reply) { reply->send({}); }});
   start();
   Client client(server_->port());
-  client.send("POST /trickle HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n");
+  client.send("POST /trickle HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n");
   std::atomic<bool> answered{false};
   // Far from over when the timeout is: each pause is a small part of it.
   std::thread trickle([&] {
@@ -310,10 +310,10 @@ TEST_F(HttpServerTest, ATrickledBodyRunsOutOfTime) {
 TEST_F(HttpServerTest, ErrorsNameTheRoute) {
   start();
   Client nowhere(server_->port());
-  nowhere.send("PUT /v1/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  nowhere.send("PUT /v1/x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   EXPECT_NE(nowhere.receive().find("There is no route PUT /v1/x"), std::string::npos);
   Client wrong(server_->port());
-  wrong.send("DELETE /held HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  wrong.send("DELETE /held HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   const std::string answer = wrong.receive();
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 405 "));
   EXPECT_NE(answer.find("There is no DELETE /held: this route has GET, HEAD, OPTIONS"), std::string::npos);
@@ -321,10 +321,64 @@ TEST_F(HttpServerTest, ErrorsNameTheRoute) {
 
 TEST_F(HttpServerTest, AnAddressCanBeAskedForBeforehand) {
   start();
-  EXPECT_TRUE(HttpServer::check_address("127.0.0.1", 0).ok());
-  const Status taken = HttpServer::check_address("127.0.0.1", server_->port());
+  EXPECT_TRUE(HttpServer::check(config_).ok());
+  HttpServerConfig config = config_;
+  config.port = server_->port();
+  const Status taken = HttpServer::check(config);
   EXPECT_NE(status_message(taken).find("Cannot listen on 127.0.0.1 port"), std::string::npos) << taken;
-  EXPECT_FALSE(HttpServer::check_address("no such host", 0).ok());
+  config.host = "no such host";
+  EXPECT_FALSE(HttpServer::check(config).ok());
+}
+
+TEST_F(HttpServerTest, CertificatesAreCheckedBeforehand) {
+  HttpServerConfig config = config_;
+  config.tls.certificate = "/no/such.pem";
+  const Status missing = HttpServer::check(config);
+  EXPECT_EQ(status_message(missing),
+            "TLS: cannot use the certificate '/no/such.pem': No such file or directory");
+  EXPECT_EQ(HttpServer::start(config, &routes_, &auth_, &metrics_).status(), missing);
+}
+
+// Two listeners over one table of routes, as for a second port.
+TEST_F(HttpServerTest, TwoListenersShareRoutesAndMetrics) {
+  start();
+  auto second = HttpServer::start(config_, &routes_, &auth_, &metrics_);
+  ASSERT_TRUE(second.ok()) << second.status();
+  const auto answers = [](uint16_t port) {
+    Client client(port);
+    client.send("GET /throws HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    return client.receive().starts_with("HTTP/1.1 500 ");
+  };
+  EXPECT_TRUE(answers(server_->port()));
+  EXPECT_TRUE(answers((*second)->port()));
+  const std::string counted =
+      "omnibus_http_requests_total{handler=\"/throws\",method=\"GET\",status=\"500\"} 2";
+  EXPECT_TRUE(
+      within(milliseconds(5000), [&] { return metrics_.serialize().find(counted) != std::string::npos; }));
+
+  // The first goes, with an answer of the second still to come.
+  Client client((*second)->port());
+  const ReplyPtr reply = hold(client);
+  server_->stop(milliseconds(0));
+  HttpResponse response;
+  response.body = "later";
+  reply->send(std::move(response));
+  EXPECT_TRUE(client.receive("later").starts_with("HTTP/1.1 200 OK\r\n"));
+  (*second)->stop(milliseconds(0));
+}
+
+TEST_F(HttpServerTest, TheHandlerLearnsTheNameOfTheKey) {
+  const std::vector<ApiKey> keys = {{"alice", "k1"}, {"bob", "k2"}};
+  auth_ = Authenticator(keys, true);
+  routes_.add({"GET", "/who", Scope::kInference, 0, [](const HttpRequest& request, const ReplyPtr& reply) {
+                 HttpResponse response;
+                 response.body = "you are " + request.tenant;
+                 reply->send(std::move(response));
+               }});
+  start();
+  Client client(server_->port());
+  client.send("GET /who HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: k2\r\n\r\n");
+  EXPECT_NE(client.receive("bob").find("you are bob"), std::string::npos);
 }
 
 }  // namespace

@@ -55,15 +55,16 @@ Outcome read_whole(const std::string& data, uint64_t limit = 1 << 20) {
 }
 
 const std::string kChunked =
-    "POST /a%20b?q=1 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    "POST /a%20b?q=1 HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
     "5;ext=1\r\nhello\r\n6\r\n world\r\n0\r\nTrailer: t\r\n\r\nNEXT";
-const std::string kSized = "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhelloNEXT";
+const std::string kSized = "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhelloNEXT";
 
 TEST(RequestReader, ReadsBodies) {
   EXPECT_EQ(read_whole(kChunked), (Outcome{0, "POST", "/a b", "hello world", "NEXT"}));
   EXPECT_EQ(read_whole(kSized), (Outcome{0, "POST", "/x", "hello", "NEXT"}));
-  EXPECT_EQ(read_whole("GET / HTTP/1.1\r\nHost: x\r\n\r\nNEXT"), (Outcome{0, "GET", "/", "", "NEXT"}));
-  EXPECT_EQ(read_whole("\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n").path, "/");
+  EXPECT_EQ(read_whole("GET / HTTP/1.1\r\nHost: localhost\r\n\r\nNEXT"),
+            (Outcome{0, "GET", "/", "", "NEXT"}));
+  EXPECT_EQ(read_whole("\r\n\r\nGET / HTTP/1.1\r\nHost: localhost\r\n\r\n").path, "/");
 }
 
 TEST(RequestReader, EverySplitGivesTheSame) {
@@ -103,13 +104,14 @@ TEST(RequestReader, RandomBytesNeverDoMoreThanFail) {
 }
 
 TEST(RequestReader, Limits) {
-  const std::string head = "GET / HTTP/1.1\r\nHost: x\r\n";
+  const std::string head = "GET / HTTP/1.1\r\nHost: localhost\r\n";
   EXPECT_EQ(read_whole(head + "X: " + std::string(40'000, 'y') + "\r\n\r\n").status, 431);
   EXPECT_EQ(read_whole(head + "X: " + std::string(40'000, 'y')).status, 431);
   std::string lines;
   for (int i = 0; i < 100; ++i) lines += "X: y\r\n";
   EXPECT_EQ(read_whole(head + lines + "\r\n").status, 431);
-  EXPECT_EQ(read_whole("GET /" + std::string(9000, 'a') + " HTTP/1.1\r\nHost: x\r\n\r\n").status, 414);
+  EXPECT_EQ(read_whole("GET /" + std::string(9000, 'a') + " HTTP/1.1\r\nHost: localhost\r\n\r\n").status,
+            414);
   EXPECT_EQ(read_whole(kSized, 4).status, 413);
   EXPECT_EQ(read_whole(kSized, 5).status, 0);
   EXPECT_EQ(read_whole(kChunked, 10).status, 413);
@@ -119,7 +121,7 @@ TEST(RequestReader, Limits) {
 TEST(RequestReader, RequestIds) {
   const auto id_for = [](const std::string& sent) {
     RequestReader reader;
-    std::string buffer = "GET / HTTP/1.1\r\nHost: x\r\nX-Request-Id: " + sent + "\r\n\r\n";
+    std::string buffer = "GET / HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: " + sent + "\r\n\r\n";
     EXPECT_TRUE(reader.feed(buffer).ok());
     return reader.request().request_id;
   };

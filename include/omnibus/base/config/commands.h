@@ -45,10 +45,21 @@ struct EngineOptions {
   int32_t batched_tokens() const { return max_num_batched_tokens.value_or(std::max(512, max_num_seqs)); }
 };
 
-// Limits of the HTTP listener. Times in seconds.
+// A key that clients may send, and the name under which it appears in logs and keeps its cache apart.
+struct ApiKey {
+  std::string name;
+  std::string key;
+};
+
+// The HTTP listener: where it is, who may reach it, its limits. Times in seconds.
 struct HttpConfig {
   std::string host = "127.0.0.1";
-  int32_t port = 8000;  // 0: any free port
+  int32_t port = 8000;                       // 0: any free port
+  std::vector<std::string> allowed_hosts;    // names a request may be addressed to, beside those of loopback
+  std::vector<std::string> allowed_origins;  // web pages that may call; "*": all
+  std::string ssl_certfile;                  // PEM chain; "": plain HTTP
+  std::string ssl_keyfile;                   // PEM key; "": in ssl_certfile
+  std::string ssl_ca_certs;                  // PEM; not "": clients must show a certificate that these signed
   int64_t max_body_bytes = 32 << 20;
   int32_t max_connections = 10'000;
   double header_timeout_s = 10;
@@ -63,8 +74,10 @@ struct ServeConfig {
   HttpConfig http;
   LogConfig log;
   std::vector<std::string> served_model_names;  // empty: the model's own name
-  std::vector<std::string> api_keys;            // those of --api-key-file are added by the parser
+  std::vector<std::string> api_keys;            // as given by --api-key
   std::string api_key_file;
+  std::vector<ApiKey> keys;           // all of them, with names, no two alike: made by finish_serve_config
+  std::vector<std::string> warnings;  // what finish_serve_config found odd, to be logged
   bool allow_unauthenticated = false;
   int32_t max_waiting_requests = 256;  // more get 429
   bool any_model = false;              // any "model" in a request means the one that is served
@@ -114,8 +127,8 @@ std::vector<std::string> unknown_variables(std::span<const std::string> names);
 // The options of `serve`, for programs that serve with something added (the replay server): declare into an
 // own OptionSet, add to it, parse_options, then finish_serve_config.
 void declare_options(OptionSet& options, ServeConfig& config);
-// Reads --api-key-file and checks what no single option can: workers that do not exist yet, a bind beyond
-// loopback without a key, feature pairs.
+// Reads --api-key-file, names the keys ("key1", "key2" where none is given), and checks what no single option
+// can: workers that do not exist yet, a bind beyond loopback without a key, feature pairs.
 Status finish_serve_config(ServeConfig& config);
 
 // The features of configs/feature_pairs.toml that an engine started with these options has.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "omnibus/base/common/status.h"
+#include "omnibus/base/config/commands.h"
 #include "omnibus/server/http/http_message.h"
 #include "omnibus/server/http/route_table.h"
 
@@ -18,16 +19,19 @@ namespace omnibus {
 class Authenticator {
  public:
   // No keys: everybody may infer (the command line refuses that beyond loopback unless told to).
-  Authenticator(std::span<const std::string> keys, bool loopback_bind);
+  Authenticator(std::span<const ApiKey> keys, bool loopback_bind);
 
-  // OK, or 401 (`Authorization: Bearer KEY`, scheme in any case, or `X-Api-Key: KEY`), or 403 for kAdmin.
-  Status check(Scope scope, const HttpRequest& request) const;
+  // The name of the key (empty where none is needed), or 401 (`Authorization: Bearer KEY`, scheme in any
+  // case, or `X-Api-Key: KEY`), or 403 for kAdmin.
+  StatusOr<std::string> check(Scope scope, const HttpRequest& request) const;
 
  private:
   using Digest = std::array<uint8_t, 32>;
-  bool knows(std::string_view key) const;
+  // nullptr: not one of ours.
+  const std::string* name_of(std::string_view key) const;
 
-  std::vector<Digest> keys_;
+  std::vector<Digest> digests_;
+  std::vector<std::string> names_;  // of the same index
   bool loopback_bind_;
 };
 

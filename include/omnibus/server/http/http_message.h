@@ -15,6 +15,8 @@ struct HttpRequest {
   std::string path_parameter;  // what {id} of the route's pattern matched, decoded
   std::string query;           // after '?', as sent
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case, in order of arrival
+  std::string host;  // whom the request is addressed to: the target's authority, else Host; 1.0 may have none
+  std::string tenant;  // name of the key that it came with; empty without one
   std::string body;
   std::shared_ptr<void> body_lease;  // holds the body's share of the server's memory for bodies
   std::string request_id;            // the client's X-Request-Id when it is fit to echo, else one of ours
