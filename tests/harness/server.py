@@ -23,6 +23,8 @@ def program(name):
 class Server:
     """A running server. `url` has no slash at its end."""
 
+    verify = True  # with TLS: path of the certificate to trust
+
     def __init__(self, command, env=None):
         self.folder = tempfile.TemporaryDirectory(prefix="omnibus-test-")
         self.log_path = Path(self.folder.name) / "log"
@@ -69,7 +71,9 @@ class Server:
     # Requests.
 
     def post(self, path, body, **kwargs):
-        return requests.post(self.url + path, json=body, timeout=kwargs.pop("timeout", 30), **kwargs)
+        return requests.post(
+            self.url + path, json=body, timeout=kwargs.pop("timeout", 30), verify=self.verify, **kwargs
+        )
 
     def chat(self, text="hi", **fields):
         return self.post("/v1/chat/completions", {"messages": [{"role": "user", "content": text}], **fields})
@@ -77,7 +81,7 @@ class Server:
     def metric(self, name, **labels):
         """Sum of the samples of `name` whose labels include `labels`."""
         total = 0.0
-        for line in requests.get(self.url + "/metrics", timeout=10).text.splitlines():
+        for line in requests.get(self.url + "/metrics", timeout=10, verify=self.verify).text.splitlines():
             found = re.fullmatch(rf"{re.escape(name)}(?:\{{(.*)\}})? (\S+)", line)
             if found and all(f'{k}="{v}"' in (found.group(1) or "") for k, v in labels.items()):
                 total += float(found.group(2))

@@ -34,7 +34,7 @@ int no_passphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* asked) 
 
 Status bad_file(const char* what, const std::string& path, bool encrypted = false) {
   const int reading = ::access(path.c_str(), R_OK) == 0 ? 0 : errno;
-  const char* reason = ERR_reason_error_string(ERR_peek_last_error());
+  const char* reason = ERR_reason_error_string(ERR_peek_error());
   std::string why = reason != nullptr ? reason : "it is not usable";
   if (encrypted) why = "the key is encrypted; give one without a passphrase";
   if (reading != 0) why = std::strerror(reading);
