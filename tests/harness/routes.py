@@ -1,0 +1,81 @@
+"""The routes of a server, as the security tests and the fuzzer walk them: each with its scope and a valid request.
+A route that the server documents (/openapi.json) and this list lacks makes test_s08 fail: whoever adds one says here
+who may call it."""
+
+from dataclasses import dataclass, field
+
+import requests
+
+PUBLIC, INFERENCE, METRICS = "public", "inference", "metrics"
+
+HELLO = [{"role": "user", "content": "hello"}]
+
+
+@dataclass(frozen=True)
+class Route:
+    method: str
+    path: str
+    scope: str
+    body: dict = field(default=None, hash=False)  # a valid one, of a POST
+    fields: tuple = ()  # names of fields that its body knows
+
+    @property
+    def pattern(self):
+        """As metrics name it."""
+        return "/v1/models/{id}" if self.path.startswith("/v1/models/") else self.path
+
+
+_SAMPLING = (
+    "model", "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "frequency_penalty", "presence_penalty",
+    "logit_bias", "seed", "n", "stop", "stop_token_ids", "allowed_token_ids", "min_tokens", "max_tokens", "ignore_eos",
+    "include_stop_str_in_output", "skip_special_tokens", "spaces_between_special_tokens", "return_token_ids",
+    "return_tokens_as_token_ids", "add_special_tokens", "cache_salt", "stream", "stream_options", "logprobs", "echo",
+    "priority", "use_beam_search", "length_penalty", "prompt_logprobs", "truncate_prompt_tokens", "truncation_side",
+    "response_format", "structured_outputs", "guided_json", "grammar", "bad_words", "logprob_token_ids", "vllm_xargs",
+    "user", "request_id",
+)
+_CHAT = _SAMPLING + (
+    "messages", "top_logprobs", "max_completion_tokens", "tools", "tool_choice", "functions", "function_call",
+    "parallel_tool_calls", "reasoning_effort", "chat_template", "chat_template_kwargs", "add_generation_prompt",
+    "continue_final_message", "documents", "modalities", "audio", "prediction", "web_search_options", "metadata", "store",
+    "service_tier", "verbosity", "safety_identifier", "prompt_cache_key",
+)
+_COMPLETION = _SAMPLING + ("prompt", "suffix", "best_of")
+
+ROUTES = [
+    Route("GET", "/", PUBLIC),
+    Route("GET", "/health", PUBLIC),
+    Route("GET", "/v1/health", PUBLIC),
+    Route("GET", "/livez", PUBLIC),
+    Route("GET", "/readyz", PUBLIC),
+    Route("GET", "/ping", PUBLIC),
+    Route("POST", "/ping", PUBLIC, {}),
+    Route("GET", "/metrics", METRICS),
+    Route("GET", "/version", INFERENCE),
+    Route("GET", "/v1/models", INFERENCE),
+    Route("GET", "/v1/models/replay", INFERENCE),
+    Route("POST", "/v1/chat/completions", INFERENCE, {"messages": HELLO, "max_tokens": 3}, _CHAT),
+    Route("POST", "/v1/completions", INFERENCE, {"prompt": "hello", "max_tokens": 3}, _COMPLETION),
+    Route("POST", "/tokenize", INFERENCE, {"prompt": "hello"},
+          ("prompt", "messages", "add_special_tokens", "return_token_strs", "add_generation_prompt", "chat_template",
+           "chat_template_kwargs", "tools", "continue_final_message", "model")),
+    Route("POST", "/detokenize", INFERENCE, {"tokens": [104, 105]}, ("tokens", "model")),
+]
+
+
+def documented(server, **kwargs):
+    """{(method, pattern)} of /openapi.json; empty where the server has none."""
+    answer = requests.get(server.url + "/openapi.json", timeout=10, **kwargs)
+    if answer.status_code != 200:
+        return set()
+    return {
+        (method.upper(), path)
+        for path, methods in answer.json()["paths"].items()
+        for method in methods
+        if method in ("get", "post", "put", "delete", "patch")
+    }
+
+
+def served(server, **kwargs):
+    """ROUTES that this server has: others belong to doors that it was started without."""
+    return [r for r in ROUTES if requests.request("OPTIONS", server.url + r.path, timeout=10, **kwargs).status_code == 204]
