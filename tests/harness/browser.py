@@ -161,10 +161,10 @@ class Page:
 
     # Asking and waiting.
 
-    def eval(self, expression, gesture=False):
-        """The value of an expression, awaited where it is a promise."""
+    def eval(self, expression, gesture=False, unsafe=True):
+        """The value of an expression, awaited where it is a promise. Not `unsafe`: under the page's own policy."""
         result = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True,
-                           userGesture=gesture)
+                           userGesture=gesture, allowUnsafeEvalBlockedByCSP=unsafe)
         if "exceptionDetails" in result:
             raise AssertionError(f"{expression[:200]}: {json.dumps(result['exceptionDetails'])[:2000]}")
         return result["result"].get("value")

@@ -14,11 +14,11 @@ def browser():
 
 @pytest.fixture
 def open_page(browser):
-    """open_page(server, **options): the chat page of a server, in a context of its own."""
+    """open_page(server, **options): the chat page of a server, in a context of its own; url=False: not gone to yet."""
     pages = []
 
-    def opened(server, **options):
-        pages.append(browser.new_page(server.url + "/", **options))
+    def opened(server, url=True, **options):
+        pages.append(browser.new_page(server.url + "/" if url else None, **options))
         pages[-1].origin = server.url
         return pages[-1]
 

@@ -2,6 +2,7 @@
 const ChatList = (() => {
   const { byId, el, iconButton } = Dom;
   const kDay = 24 * 3600 * 1000;
+  const kPage = 60;  // rows drawn at first, and added on request
   let actions = null;  // {open(chat), remove(chat), renamed(chat)}
   let current = null;
   let renaming = null;
@@ -74,29 +75,61 @@ const ChatList = (() => {
     return el("li", { "data-id": chat.id, class: shown ? "current" : null }, open, more);
   }
 
+  // What is shown, in short: drawing the same again would only disturb whoever is in the list.
+  let drawn = "";
+  let limit = kPage;
+
+  function moreButton(left) {
+    return el("button", { type: "button", class: "small more-chats", onclick: () => { limit += kPage; render(); } },
+      `Show ${Math.min(left, kPage)} more of ${left}`);
+  }
+
+  function focusPlace() {
+    const node = document.activeElement;
+    const row = node && byId("chat-list").contains(node) ? node.closest("li") : null;
+    return row && `li[data-id="${CSS.escape(row.dataset.id)}"] .${node.classList.contains("more") ? "more" : "open-chat"}`;
+  }
+
   function render() {
     const words = byId("filter").value.toLowerCase().split(/\s+/).filter((word) => word !== "");
-    const chats = Chats.list().filter((chat) => matches(chat, words));
+    const found = Chats.list().filter((chat) => matches(chat, words));
+    const chats = found.slice(0, limit);
     const groups = new Map();
     for (const chat of chats) {
       const name = period(chat.updated);
       if (!groups.has(name)) groups.set(name, []);
       groups.get(name).push(chat);
     }
+    const now = JSON.stringify([words, found.length, current && current.id, renaming && renaming.id,
+      chats.map((chat) => [chat.id, chat.title, period(chat.updated), Answers.of(chat) !== null])]);
+    if (now === drawn) return;
+    drawn = now;
     const list = byId("chat-list");
     const place = list.scrollTop;
+    const focus = focusPlace();
     const empty = words.length > 0 ? "No chat has these words." : "Chats appear here. They stay in this browser.";
     list.replaceChildren(...(chats.length === 0 ? [el("p", { class: "empty" }, empty)] : []));
     for (const [name, members] of groups) {
       list.append(el("h2", {}, name), el("ul", {}, ...members.map(row)));
     }
+    if (found.length > chats.length) list.append(moreButton(found.length - chats.length));
     list.scrollTop = place;
+    const node = focus && list.querySelector(focus);
+    if (node) node.focus();
+  }
+
+  // Many changes in a row are one.
+  let due = false;
+  function renderSoon() {
+    if (due) return;
+    due = true;
+    queueMicrotask(() => { due = false; if (!renaming) render(); });
   }
 
   function init(given) {
     actions = given;
     byId("filter").addEventListener("input", render);
-    Chats.onchange(() => { if (!renaming) render(); });
+    Chats.onchange(renderSoon);
     render();
   }
 
