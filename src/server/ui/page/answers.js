@@ -1,0 +1,99 @@
+// Answers being written: at most one per chat; they go on while another chat is shown.
+const Answers = (() => {
+  const kSaveEveryMs = 3000;
+  const kLeastSeconds = 0.05;  // a rate over less than this says nothing
+  const running = new Map();  // chat id -> Run
+
+  class Run {
+    constructor(chat, node, listener) {
+      this.chat = chat;
+      this.node = node;
+      this.listener = listener;
+      this.controller = new AbortController();
+      this.started = performance.now();
+      this.first = 0;
+      this.last = 0;
+      this.deltas = 0;
+      this.usage = null;
+      this.saved = this.started;
+    }
+
+    body() {
+      const path = Chat.path(this.chat);
+      const before = path.slice(0, path.indexOf(this.node));
+      const body = { messages: Chat.messages(before, this.chat.system ?? Settings.system), stream: true,
+        stream_options: { include_usage: true, continuous_usage_stats: true }, ...Settings.fields() };
+      if (Settings.model !== "") body.model = Settings.model;
+      return body;
+    }
+
+    async go() {
+      try {
+        for await (const event of Api.chat(this.body(), this.controller.signal)) this.take(event);
+        this.node.end ||= "stop";
+      } catch (error) {
+        if (this.controller.signal.aborted) this.node.end = "stopped";
+        else this.fail(error);
+      }
+      this.measure();
+    }
+
+    fail(error) {
+      this.node.end = "error";
+      this.node.error = String(error.message || error).slice(0, 1000);
+      this.status = error.status;
+    }
+
+    take(event) {
+      if (event.usage) this.usage = event.usage;
+      if (typeof event.model === "string") this.node.model = event.model;
+      const choice = Array.isArray(event.choices) ? event.choices[0] : null;
+      if (!choice) return;
+      const delta = choice.delta || {};
+      const reasoning = delta.reasoning_content || delta.reasoning || "";
+      const content = delta.content || "";
+      if (reasoning !== "" || content !== "") {
+        this.last = performance.now();
+        this.first ||= this.last;
+        ++this.deltas;
+        this.node.reasoning += reasoning;
+        this.node.content += content;
+        this.measure();
+      }
+      if (choice.finish_reason) this.node.end = choice.finish_reason;
+      this.listener.progress(this);
+      if (performance.now() - this.saved > kSaveEveryMs) {
+        this.saved = performance.now();
+        Chats.save(this.chat);
+      }
+    }
+
+    // Tokens as the server counts them; per second from the first to the last, as they reach the page.
+    measure() {
+      if (!this.first) return;
+      const tokens = this.usage ? this.usage.completion_tokens : this.deltas;
+      const seconds = (this.last - this.first) / 1000;
+      this.node.stats = { tokens, prompt: this.usage ? this.usage.prompt_tokens : 0, first: (this.first - this.started) / 1000,
+        rate: tokens > 1 && seconds > kLeastSeconds ? (tokens - 1) / seconds : 0 };
+    }
+  }
+
+  // Writes the answer `node`, the last of the shown branch. listener: {progress(run), finished(run)}.
+  async function start(chat, node, listener) {
+    const run = new Run(chat, node, listener);
+    running.set(chat.id, run);
+    Chats.save(chat);
+    await run.go();
+    running.delete(chat.id);
+    if (Chats.has(chat)) Chats.save(chat);
+    listener.finished(run);
+  }
+
+  function stop(chat) {
+    const run = running.get(chat.id);
+    if (run) run.controller.abort();
+    return run !== undefined;
+  }
+
+  return { start, stop, of: (chat) => running.get(chat.id) || null };
+})();
