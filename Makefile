@@ -1,5 +1,5 @@
 # Short names for the scripts; everything works without make, too.
-.PHONY: serve build test lint format debug asan tsan fuzz goldens peers bench clean
+.PHONY: serve build test clients lint format debug asan tsan fuzz goldens peers bench clean
 
 serve:
 	sh scripts/serve.sh $(ARGS)
@@ -8,6 +8,8 @@ build:
 	sh scripts/build.sh release omnibus_program
 test:
 	@sh scripts/test.sh
+clients:
+	sh scripts/clients.sh
 lint:
 	sh scripts/lint.sh
 format:

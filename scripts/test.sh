@@ -19,16 +19,6 @@ step() {
   exit 1
 }
 
-# A Python environment with the clients that tests/e2e uses; made anew when its requirements change.
-python_environment() {
-  wanted=$(sha256sum tests/e2e/requirements.txt)
-  [ "$(cat out/venv/requirements.sha256 2>/dev/null)" != "$wanted" ] || return 0
-  rm -rf out/venv
-  python3 -m venv out/venv &&
-    out/venv/bin/pip install --quiet --disable-pip-version-check -r tests/e2e/requirements.txt &&
-    printf '%s\n' "$wanted" > out/venv/requirements.sha256
-}
-
 step sh scripts/install_deps.sh build test
 step sh scripts/build.sh release
 OMNIBUS_TEST_MODEL=$(sh scripts/default_model.sh) || step false "the default model"
@@ -48,9 +38,9 @@ for folder in tests/e2e tests/security; do
   [ -z "$(find $folder -name 'test_*.py' 2>/dev/null | head -n 1)" ] || suites="$suites $folder"
 done
 if [ -n "$suites" ]; then
-  step python_environment
+  python=$(sh scripts/python_env.sh out/venv tests/e2e/requirements.txt) || step false "the Python of tests/e2e"
   # shellcheck disable=SC2086
-  out/venv/bin/python -m pytest -q -p no:cacheprovider --junitxml "$results/pytest.xml" $suites || failed_runners=1
+  "$python" -m pytest -q -p no:cacheprovider --junitxml "$results/pytest.xml" $suites || failed_runners=1
 fi
 
 python3 scripts/sum_results.py "$failed_runners" "$results/ctest.xml" ${suites:+"$results/pytest.xml"}

@@ -8,6 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from harness.clients import start_real_server  # noqa: E402
 from harness.script import HELLO  # noqa: E402
 from harness.server import Server, replay_command  # noqa: E402
 
@@ -74,3 +75,12 @@ def default_model():
     if not path:
         pytest.skip("OMNIBUS_TEST_MODEL is not set (scripts/test.sh sets it)")
     return path
+
+
+@pytest.fixture(scope="session")
+def real(default_model):
+    """The program with the default model behind a key (harness/clients.py), for the suites of clients."""
+    server = start_real_server(default_model)
+    yield server
+    assert server.stop() == 0, server.log()
+    server.close()
