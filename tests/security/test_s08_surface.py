@@ -10,7 +10,7 @@ from harness.server import program
 from harness.wait import wait_until
 
 KEY, OTHER = "sk-right", "sk-second"
-NOWHERE = ["/v1", "/v1/", "/admin", "/v1/nothing", "/debug", "/docs", "/openapi.json", "/.env", "/v1/models/"]
+NOWHERE = ["/v1", "/v1/", "/admin", "/v1/nothing", "/debug", "/.env", "/v1/models/"]
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +37,8 @@ KEYS = {
 
 def status(server, method, path, headers):
     body = b"{}" if method == "POST" else b""
+    if method == "HEAD":  # names the length of a body that does not come
+        headers = [*headers, "Connection: close"]
     return exchange(server, request_bytes(method, path, headers, body))[0]
 
 

@@ -59,6 +59,12 @@ PLACES = {
     "completion model": {"path": "/v1/completions", "field": "model", "more": {"prompt": "hi", "max_tokens": 1}},
     "tokenize model": {"path": "/tokenize", "field": "model", "more": {"prompt": "hi"}},
     "detokenize model": {"path": "/detokenize", "field": "model", "more": {"tokens": [97]}},
+    "show": {"path": "/api/show", "field": "model", "more": {}},
+    "generate": {"path": "/api/generate", "field": "model", "more": {"prompt": "hi"}},
+    "copy from": {"path": "/api/copy", "field": "source", "more": {"destination": "x"}},
+    "copy to": {"path": "/api/copy", "field": "destination", "more": {"source": "replay"}},
+    "delete": {"method": "DELETE", "path": "/api/delete", "field": "model", "more": {}},
+    "blob": {"method": "POST", "path": "/api/blobs/{}"},
     "chat template": {"path": "/v1/chat/completions", "field": "chat_template", "more": HELLO_CHAT},
 }
 
@@ -81,6 +87,8 @@ def ask(server, place, name):
 
 @pytest.mark.parametrize("place", PLACES)
 def test_s11_names_are_not_paths(server, home, place):
+    if ask(server, {**PLACES[place], "method": "OPTIONS"}, "x")[0] != 204:
+        pytest.skip("a door that this server was started without")
     with Watch(home / "work", home / "store", home / "store" / "blobs", home / "store" / "manifests", home / "store" / "tmp") as watch:
         for name in names(home):
             code, _, body = ask(server, PLACES[place], name)
