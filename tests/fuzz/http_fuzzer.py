@@ -25,7 +25,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from harness.routes import ROUTES, served  # noqa: E402
+from harness.routes import LLAMA_CPP_ERRORS, ROUTES, served  # noqa: E402
 from harness.script import script, says  # noqa: E402
 from harness.server import Server, replay_command  # noqa: E402
 from harness.wait import wait_until  # noqa: E402
@@ -196,12 +196,12 @@ def random_message(rng, routes):
         lines.append(rng.choice(HARMLESS))
     if rng.random() < 0.03:
         lines += [f"X-{i}: y" for i in range(rng.choice([90, 200]))]
-    body = random_body(rng, route) if route.method == "POST" else b""
-    if route.method == "POST" and rng.random() < 0.15:
+    body = random_body(rng, route) if route.body is not None else b""
+    if body and rng.random() < 0.15:
         lines.append("Transfer-Encoding: chunked")
         payload = chunked(rng, body)
     else:
-        if body or route.method == "POST":
+        if body or method == "POST":
             lines.append(f"Content-Length: {len(body)}")
         payload = body
     if rng.random() < 0.05:
@@ -213,7 +213,7 @@ def random_message(rng, routes):
         sure = False
     end = "\r\n" if rng.random() < 0.995 else "\n"
     data = end.join([*lines, "", ""]).encode("latin-1", "replace") + payload
-    return data, method == "HEAD", route.path, sure and end == "\r\n"
+    return data, method == "HEAD", route.pattern, sure and end == "\r\n"
 
 
 def make_plan(seed, index, routes):
@@ -335,10 +335,11 @@ def check_error(status, body, path):
     if path.startswith("/api/") and isinstance(error, str):  # Ollama's form
         message = error
     else:
-        if not isinstance(error, dict) or set(error) != {"message", "type", "param", "code"}:
+        native = isinstance(error, dict) and path in LLAMA_CPP_ERRORS
+        if not native and (not isinstance(error, dict) or set(error) != {"message", "type", "param", "code"}):
             raise Finding(f"{status} with a bent error object: {body[:300]!r}")
         message = error["message"]
-        if not isinstance(error["type"], str) or not isinstance(error["param"], (str, type(None))):
+        if not isinstance(error["type"], str) or not isinstance(error.get("param"), (str, type(None))):
             raise Finding(f"{status} with a bent error object: {body[:300]!r}")
     # Values of the client's own are quoted; they may hold what looks like a path.
     if not message or len(body) > 4096 or POINTER.search(message) or PATH.search(message.replace("../../etc/passwd", "")):
@@ -360,6 +361,9 @@ def check_answer(status, headers, body, path, head_only, whole):
                 raise Finding(f"a stream ends with {body[-200:]!r}")
             for event in body.decode("utf-8").split("\n\n")[:-2]:
                 json.loads(event.removeprefix("data: "))
+        elif kind.startswith("application/x-ndjson"):
+            if not json.loads(body.splitlines()[-1]).get("done"):
+                raise Finding(f"a stream ends with {body[-200:]!r}")
         elif kind.startswith("application/json"):
             json.loads(body)
 

@@ -21,8 +21,11 @@ class Route:
 
     @property
     def pattern(self):
-        """As metrics name it."""
-        return "/v1/models/{id}" if self.path.startswith("/v1/models/") else self.path
+        """As metrics and the documentation name it."""
+        for tail in ("/v1/models/", "/api/blobs/", "/slots/"):
+            if self.path.startswith(tail):
+                return tail + "{id}"
+        return self.path
 
 
 _SAMPLING = (
@@ -41,6 +44,11 @@ _CHAT = _SAMPLING + (
     "service_tier", "verbosity", "safety_identifier", "prompt_cache_key",
 )
 _COMPLETION = _SAMPLING + ("prompt", "suffix", "best_of")
+_OLLAMA = ("model", "prompt", "suffix", "system", "template", "raw", "stream", "format", "options", "keep_alive", "think",
+           "messages", "tools", "images", "context", "logprobs", "top_logprobs", "truncate")
+_LLAMA_CPP = _COMPLETION + ("n_predict", "n_probs", "n_keep", "id_slot", "cache_prompt", "samplers", "input_prefix",
+                            "input_suffix", "input_extra", "mirostat", "typical_p", "repeat_penalty", "return_tokens",
+                            "post_sampling_probs", "t_max_predict_ms", "n_indent", "min_keep")
 
 ROUTES = [
     Route("GET", "/", PUBLIC),
@@ -60,7 +68,36 @@ ROUTES = [
           ("prompt", "messages", "add_special_tokens", "return_token_strs", "add_generation_prompt", "chat_template",
            "chat_template_kwargs", "tools", "continue_final_message", "model")),
     Route("POST", "/detokenize", INFERENCE, {"tokens": [104, 105]}, ("tokens", "model")),
+    Route("POST", "/v1/chat/completions/render", INFERENCE, {"messages": HELLO, "max_tokens": 3}, _CHAT),
+    Route("POST", "/v1/completions/render", INFERENCE, {"prompt": "hello", "max_tokens": 3}, _COMPLETION),
+    Route("GET", "/openapi.json", INFERENCE),
+    Route("GET", "/docs", INFERENCE),
+    # Ollama's
+    Route("GET", "/api/version", INFERENCE),
+    Route("GET", "/api/tags", INFERENCE),
+    Route("GET", "/api/ps", INFERENCE),
+    Route("POST", "/api/show", INFERENCE, {"model": "replay"}, ("model", "name", "verbose")),
+    Route("POST", "/api/generate", INFERENCE, {"model": "replay", "prompt": "hello", "options": {"num_predict": 3}}, _OLLAMA),
+    Route("POST", "/api/chat", INFERENCE, {"model": "replay", "messages": HELLO, "options": {"num_predict": 3}}, _OLLAMA),
+    Route("POST", "/api/copy", INFERENCE, {"source": "replay", "destination": "other"}, ("source", "destination")),
+    Route("DELETE", "/api/delete", INFERENCE, {"model": "other"}, ("model", "name")),
+    Route("HEAD", "/api/blobs/sha256:" + "a" * 64, INFERENCE),
+    Route("POST", "/api/blobs/sha256:" + "a" * 64, INFERENCE, {}),
+    *[Route("POST", "/api/" + name, INFERENCE, {"model": "replay"}, ("model", "input", "stream"))
+      for name in ("embed", "embeddings", "create", "pull", "push")],
+    # llama.cpp's
+    Route("POST", "/completion", INFERENCE, {"prompt": "hello", "n_predict": 3}, _LLAMA_CPP),
+    Route("POST", "/completions", INFERENCE, {"prompt": "hello", "n_predict": 3}, _LLAMA_CPP),
+    Route("POST", "/infill", INFERENCE, {"input_prefix": "a", "input_suffix": "b", "n_predict": 3}, _LLAMA_CPP),
+    Route("POST", "/chat/completions", INFERENCE, {"messages": HELLO, "max_tokens": 3}, _CHAT),
+    Route("POST", "/apply-template", INFERENCE, {"messages": HELLO}, ("messages", "chat_template_kwargs", "tools")),
+    *[Route("GET", path, INFERENCE) for path in ("/props", "/slots", "/models", "/lora-adapters")],
+    *[Route("POST", path, INFERENCE, {}) for path in ("/props", "/slots/0", "/lora-adapters", "/embedding", "/embeddings",
+                                                      "/rerank", "/reranking", "/v1/rerank", "/v1/reranking")],
 ]
+
+# Whose errors have llama.cpp's form.
+LLAMA_CPP_ERRORS = ("/completion", "/completions", "/infill", "/props", "/apply-template", "/slots", "/slots/{id}")
 
 
 def documented(server, **kwargs):

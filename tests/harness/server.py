@@ -27,6 +27,9 @@ class Server:
 
     def __init__(self, command, env=None):
         self.folder = tempfile.TemporaryDirectory(prefix="omnibus-test-")
+        if env is None and Path(command[0]).name == "omnibus-replay":
+            # A store of its own: routes that copy and delete models must not reach the developer's.
+            env = {**os.environ, "OMNIBUS_HOME": str(Path(self.folder.name) / "store")}
         self.log_path = Path(self.folder.name) / "log"
         self.out_path = Path(self.folder.name) / "out"
         with open(self.log_path, "wb") as log, open(self.out_path, "wb") as out:

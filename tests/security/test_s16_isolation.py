@@ -1,0 +1,159 @@
+"""S16: the state of one request never shows in another's answer. Many mixed requests at once, with cancels, preemption
+and reordering, each equal to its run alone; one X-Request-Id for a hundred requests."""
+
+import concurrent.futures
+import json
+import os
+import random
+
+import pytest
+import requests
+
+from harness.raw import connect, request_bytes
+from harness.script import IM_END, script, says
+from harness.sse import parse_events
+from harness.wait import wait_until
+
+LETTERS = range(97, 109)
+POSITIONS = 40
+
+
+def choices(rng):
+    """What the model leans to at each position, with a way to end."""
+    rows = []
+    for _ in range(POSITIONS):
+        row = {str(i): round(rng.uniform(-3, 0), 3) for i in rng.sample(LETTERS, 8)}
+        row[str(IM_END)] = round(rng.uniform(-6, -3), 3)
+        rows.append(row)
+    return rows
+
+
+@pytest.fixture(scope="module")
+def server(pool):
+    rng = random.Random(16)
+    behaviours = [says("a", when=f"kind{i}", eos=False, rows=choices(rng)) for i in range(6)]
+    # Few blocks: requests are preempted and computed again.
+    return pool(script(*behaviours, says("ok"), num_blocks=60, max_model_len=512), "--max-num-seqs", "24",
+                "--max-num-batched-tokens", "64", "--max-waiting-requests", "1000")
+
+
+def random_request(rng):
+    """(route, body) of a request that repeats: it carries its seed."""
+    body = {"max_tokens": rng.randrange(1, 40), "seed": rng.randrange(2**63), "temperature": rng.choice([0, 0.5, 1, 2]),
+            "return_token_ids": True}
+    options = {
+        "top_k": lambda: rng.choice([-1, 1, 3]), "top_p": lambda: rng.choice([0.3, 0.9]), "min_p": lambda: 0.05,
+        "logit_bias": lambda: {str(rng.choice(LETTERS)): rng.choice([-100, 5, 100])},
+        "allowed_token_ids": lambda: sorted(rng.sample(LETTERS, 6)), "repetition_penalty": lambda: 1.3,
+        "frequency_penalty": lambda: rng.choice([-2, 1.5]), "presence_penalty": lambda: rng.choice([-1, 2]),
+        "stop": lambda: rng.sample(["ab", "c", "lk", "da"], 2), "stop_token_ids": lambda: [rng.choice(LETTERS)],
+        "min_tokens": lambda: rng.randrange(body["max_tokens"] + 1), "ignore_eos": lambda: True, "n": lambda: rng.randrange(1, 4),
+        "cache_salt": lambda: rng.choice("xyz"), "include_stop_str_in_output": lambda: True,
+    }
+    for name in rng.sample(sorted(options), rng.randrange(6)):
+        body[name] = options[name]()
+    text = f"kind{rng.randrange(6)} " + "p" * rng.choice([0, 0, 40, 200])
+    if rng.random() < 0.5:
+        if rng.random() < 0.4:
+            body |= {"logprobs": True, "top_logprobs": rng.randrange(4)}
+        return "/v1/chat/completions", body | {"messages": [{"role": "user", "content": text}]}
+    if rng.random() < 0.4:
+        body |= {"logprobs": rng.randrange(4), "echo": rng.random() < 0.3}
+    return "/v1/completions", body | {"prompt": text}
+
+
+def essence(answer):
+    """All of an answer but ids and times."""
+    return [{k: v for k, v in choice.items()} for choice in answer["choices"]], answer["usage"]
+
+
+def joined(events):
+    """Per choice: text and finish reason of a stream."""
+    out = {}
+    for event in events:
+        for choice in event["choices"]:
+            text, reason = out.get(choice["index"], ("", None))
+            text += (choice.get("text") or "") + ((choice.get("delta") or {}).get("content") or "")
+            out[choice["index"]] = (text, choice["finish_reason"] or reason)
+    return out
+
+
+def texts(answer):
+    return {
+        choice["index"]: (choice.get("text", (choice.get("message") or {}).get("content")) or "", choice["finish_reason"])
+        for choice in answer["choices"]
+    }
+
+
+def leave_in_the_middle(server, route, body):
+    connection = connect(server)
+    connection.sendall(request_bytes("POST", route, body=json.dumps(body | {"stream": True}).encode()))
+    connection.recv(100)
+    connection.close()
+
+
+def test_s16_each_answer_is_its_solo_run(server):
+    """OMNIBUS_TEST_MIXED_REQUESTS for more than make test can afford."""
+    count = int(os.environ.get("OMNIBUS_TEST_MIXED_REQUESTS", "600"))
+    seed = random.randrange(2**32)
+    rng = random.Random(seed)
+    print("seed", seed)
+    kinds = [random_request(rng) for _ in range(max(60, count // 10))]
+    solo = []
+    with requests.Session() as session:
+        for route, body in kinds:
+            answer = session.post(server.url + route, json=body, timeout=30)
+            assert answer.status_code == 200, (body, answer.text)
+            solo.append(answer.json())
+    assert len({json.dumps(essence(s)) for s in solo}) > len(solo) / 2  # the kinds do differ
+    preempted = server.metric("vllm:num_preemptions_total")
+
+    def one(index, how):
+        route, body = kinds[index]
+        if how == "leave":
+            return leave_in_the_middle(server, route, body)
+        if how == "stream":
+            answer = server.post(route, body | {"stream": True}, timeout=60)
+            assert joined(parse_events(answer.content.decode())) == texts(solo[index]), f"seed {seed}: {body}"
+            return None
+        answer = server.post(route, body, timeout=60)
+        assert essence(answer.json()) == essence(solo[index]), f"seed {seed}: {body}"
+        return None
+
+    jobs = [(rng.randrange(len(kinds)), rng.choice(["whole", "whole", "stream", "leave"])) for _ in range(count)]
+    with concurrent.futures.ThreadPoolExecutor(24) as threads:
+        for done in [threads.submit(one, *job) for job in jobs]:
+            done.result()
+    wait_until(server.idle, 10, "idle")
+    preempted = server.metric("vllm:num_preemptions_total") - preempted
+    print(f"{count} requests, {preempted:.0f} preemptions")
+    assert preempted > 0, "nothing was preempted: the test has lost its point"
+    server.assert_serves()
+
+
+def test_s16_one_request_id_for_many(server):
+    """The client's id is echoed and identifies nothing: answers keep apart, and a cancel ends its own request alone."""
+    headers = {"X-Request-Id": "same"}
+    rng = random.Random(99)
+    kinds = [random_request(rng) for _ in range(20)]
+    solo = [server.post(route, body).json() for route, body in kinds]
+
+    def one(i):
+        route, body = kinds[i % len(kinds)]
+        if i % 5 == 4:
+            connection = connect(server)
+            data = json.dumps(body | {"stream": True}).encode()
+            connection.sendall(request_bytes("POST", route, ["X-Request-Id: same"], data))
+            connection.recv(100)
+            connection.close()
+            return None
+        answer = server.post(route, body, headers=headers, timeout=60)
+        assert answer.headers["x-request-id"] == "same"
+        assert essence(answer.json()) == essence(solo[i % len(kinds)])
+        return answer.json()["id"]
+
+    with concurrent.futures.ThreadPoolExecutor(20) as threads:
+        ids = [i for i in threads.map(one, range(100)) if i]
+    assert len(ids) == 80 and len(set(ids)) == 80 and "same" not in ids
+    wait_until(server.idle, 10, "idle")
+    server.assert_serves()
