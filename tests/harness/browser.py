@@ -17,7 +17,7 @@ _FLAGS = [
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-default-apps", "--disable-extensions",
     "--disable-sync", "--metrics-recording-only", "--mute-audio", "--hide-scrollbars", "--force-color-profile=srgb",
-    "--disable-features=Translate,OptimizationHints,MediaRouter", "--remote-debugging-port=0",
+    "--disable-features=Translate,OptimizationHints,MediaRouter,SpareRendererForSitePerProcess", "--remote-debugging-port=0",
 ]
 
 
