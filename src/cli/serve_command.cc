@@ -10,7 +10,10 @@
 #include "omnibus/base/common/log.h"
 #include "omnibus/cli/serve.h"
 #include "omnibus/server/http/http_server.h"
+#include "omnibus/server/ollama/ollama_api.h"
 #include "omnibus/server/openai/openai_api.h"
+#include "omnibus/server/render_error.h"
+#include "omnibus/store/model_store/model_store.h"
 
 #include "commands.h"
 #include "progress_bar.h"
@@ -21,6 +24,7 @@
 namespace omnibus {
 namespace {
 
+constexpr char kOllamaHost[] = "127.0.0.1";
 constexpr auto kPoll = std::chrono::milliseconds(200);
 constexpr auto kDrainPoll = std::chrono::milliseconds(20);
 // After the drain: for the last bytes of answers.
@@ -45,7 +49,24 @@ HttpServerConfig http_config(const HttpConfig& http) {
   config.allowed_hosts = http.allowed_hosts;
   config.allowed_origins = http.allowed_origins;
   config.tls = {.certificate = http.ssl_certfile, .key = http.ssl_keyfile, .client_ca = http.ssl_ca_certs};
-  config.render_error = render_openai_error;
+  config.render_error = render_error;
+  return config;
+}
+
+// The second listener: the same routes and keys, on loopback only, without TLS.
+HttpServerConfig ollama_http_config(const HttpConfig& http) {
+  HttpServerConfig config = http_config(http);
+  config.host = kOllamaHost;
+  config.port = static_cast<uint16_t>(*http.ollama_port);
+  config.tls = {};
+  return config;
+}
+
+OllamaConfig ollama_config(const ServedModel& model) {
+  OllamaConfig config;
+  config.store_home = ModelStore::default_home(process_environment()).value_or("");
+  config.model_path = model.path;
+  config.model_digest = model.digest;
   return config;
 }
 
@@ -66,7 +87,28 @@ ApiConfig api_config(const ServeConfig& config, const ServedModel& model) {
   return api;
 }
 
-void print_start_table(const AsyncEngine& engine, const ServedModel& model, const std::string& address) {
+std::string url_of(const HttpConfig& http, uint16_t port) {
+  const std::string& host = http.host;
+  const bool v6 = host.find(':') != std::string::npos;
+  return fmt::format("{}://{}{}{}:{}", http.ssl_certfile.empty() ? "http" : "https", v6 ? "[" : "", host,
+                     v6 ? "]" : "", port);
+}
+
+struct Listeners {
+  std::unique_ptr<HttpServer> main, ollama;  // ollama: may be null
+  std::string main_url;
+
+  void begin_drain() const {
+    main->begin_drain();
+    if (ollama) ollama->begin_drain();
+  }
+  void stop() const {
+    main->stop(kFlushLimit);
+    if (ollama) ollama->stop(kFlushLimit);
+  }
+};
+
+void print_start_table(const AsyncEngine& engine, const ServedModel& model, const Listeners& listeners) {
   const EngineConfig& limits = engine.config();
   const MemoryPlan& plan = engine.memory_plan();
   std::vector<std::vector<std::string>> rows = {
@@ -82,7 +124,9 @@ void print_start_table(const AsyncEngine& engine, const ServedModel& model, cons
   if (plan.memory_limit > 0) limit = " of " + mebibytes(plan.memory_limit);
   rows.push_back({"", fmt::format("{:>12}  in all{}", mebibytes(plan.total()), limit)});
   rows.push_back({"KV cache", fmt::format("{} blocks of {} tokens", plan.kv.num_blocks, kTokensPerBlock)});
-  rows.push_back({"address", address});
+  rows.push_back({"address", listeners.main_url});
+  if (listeners.ollama)
+    rows.push_back({"Ollama", fmt::format("http://{}:{}", kOllamaHost, listeners.ollama->port())});
   fmt::print("{}", format_table(rows));
   std::fflush(stdout);
 }
@@ -93,13 +137,6 @@ void raise_descriptor_limit() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-std::string url_of(const HttpConfig& http, uint16_t port) {
-  const std::string& host = http.host;
-  const bool v6 = host.find(':') != std::string::npos;
-  return fmt::format("{}://{}{}{}:{}", http.ssl_certfile.empty() ? "http" : "https", v6 ? "[" : "", host,
-                     v6 ? "]" : "", port);
 }
 
 // Until a signal, or until the engine is beyond help: the process is then the unit that restarts.
@@ -118,14 +155,14 @@ bool wait_for_stop(const StopSignals& signals, const AsyncEngine& engine) {
   std::_Exit(128 + signal);
 }
 
-void drain(const StopSignals& signals, AsyncEngine& engine, HttpServer& server,
+void drain(const StopSignals& signals, AsyncEngine& engine, const Listeners& listeners,
            std::chrono::milliseconds limit) {
   log_info("draining: {} running, {} waiting, at most {} s", engine.health().running, engine.health().waiting,
            static_cast<double>(limit.count()) / 1000);
-  server.begin_drain();
+  listeners.begin_drain();
   auto done = std::async(std::launch::async, [&] {
     if (!engine.drain(limit)) log_warning("drain: the time is up, the rest was aborted");
-    server.stop(kFlushLimit);
+    listeners.stop();
   });
   while (done.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
     if (const auto signal = signals.wait_for(kDrainPoll)) leave_at_once(*signal);
@@ -152,24 +189,40 @@ int serve_model(const ServeConfig& config, ServedModel model) {
   auto core = ApiCore::create(api_config(config, model), engine->get(), model.chat_template, &metrics);
   RouteTable routes;
   add_openai_routes(*core, routes);
+  add_ollama_routes(*core, ollama_config(model), routes);
   const Authenticator auth(config.keys, is_loopback_host(config.http.host));
+  const Authenticator loopback_auth(config.keys, /*loopback_bind=*/true);
+  Listeners listeners;
   auto server = HttpServer::start(http_config(config.http), &routes, &auth, &metrics);
   if (!server.ok()) return report_failure(server.status());
-  print_start_table(**engine, model, url_of(config.http, (*server)->port()));
+  listeners.main = *std::move(server);
+  listeners.main_url = url_of(config.http, listeners.main->port());
+  if (config.http.ollama_port) {
+    auto second = HttpServer::start(ollama_http_config(config.http), &routes, &loopback_auth, &metrics);
+    if (!second.ok()) return report_failure(second.status());
+    listeners.ollama = *std::move(second);
+  }
+  print_start_table(**engine, model, listeners);
 
   if (!wait_for_stop(signals, **engine)) {
-    (*server)->stop(kFlushLimit);
+    listeners.stop();
     return kExitFailure;
   }
-  drain(signals, **engine, **server, to_ms(config.http.drain_timeout_s));
+  drain(signals, **engine, listeners, to_ms(config.http.drain_timeout_s));
   log_info("stopped");
   return kExitOk;
+}
+
+// Before the long work of loading: both listeners can be had.
+Status check_listeners(const HttpConfig& http) {
+  OMNIBUS_RETURN_IF_ERROR(HttpServer::check(http_config(http)));
+  return http.ollama_port ? HttpServer::check(ollama_http_config(http)) : Status();
 }
 
 int serve_command(const ServeConfig& config) {
   init_log(config.log.level, config.log.format);
   const StopSignals signals;  // blocked before the first thread exists
-  const Status listener = HttpServer::check(http_config(config.http));
+  const Status listener = check_listeners(config.http);
   if (!listener.ok()) return report_failure(listener);
   ProgressBar bar("loading");
   StatusOr<ServedModel> model = ServedModel();

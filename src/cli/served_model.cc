@@ -83,6 +83,8 @@ StatusOr<ServedModel> open_model(const std::string& name, const EngineOptions& o
 
   ServedModel model;
   model.name = resolved.name;
+  model.path = resolved.path;
+  model.digest = resolved.digest;
   model.description =
       fmt::format("{}, {} parameters, {}, {}", config.architecture, short_count(config.parameters),
                   config.quantization, mebibytes(config.file_bytes));

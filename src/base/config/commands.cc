@@ -63,6 +63,9 @@ void declare_http(OptionSet& options, HttpConfig& http) {
   options.begin_group("Listener");
   options.add("host", http.host, "ADDRESS", "Address to listen on");
   options.add("port", http.port, 0, 65535, "Port to listen on; 0: any free one");
+  options.add(
+      "ollama-port", http.ollama_port, 0, 65535,
+      "Second port, on 127.0.0.1, for Ollama's clients (theirs is 11434); 0: any free one (default: off)");
   options.add("max-body-bytes", http.max_body_bytes, 1024, kMaxBodyBytes,
               "Largest request body; routes that need less take less");
   options.add("max-connections", http.max_connections, 1, 1 << 20, "Open connections; more are turned away");

@@ -2,13 +2,18 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "digest.h"
+#include "paths.h"
 
 namespace omnibus {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr size_t kLargestManifest = 1 << 20;
 
 Status wrong(const char* key, const char* what) {
   return absl::DataLossError(fmt::format("key '{}' {}", key, what));
@@ -24,6 +29,16 @@ StatusOr<uint64_t> count_of(const Json& object, const char* key) {
   const auto it = object.find(key);
   if (it == object.end() || !it->is_number_unsigned()) return wrong(key, "must be a whole number");
   return it->get<uint64_t>();
+}
+
+StatusOr<std::string> read_text(const Fd& fd, const std::string& path) {
+  std::string text(kLargestManifest + 1, '\0');
+  const ssize_t n = pread(fd.get(), text.data(), text.size(), 0);
+  if (n < 0 || static_cast<size_t>(n) > kLargestManifest) {
+    return absl::DataLossError(fmt::format("'{}' cannot be read as a manifest", path));
+  }
+  text.resize(static_cast<size_t>(n));
+  return text;
 }
 
 }  // namespace
@@ -77,6 +92,21 @@ StatusOr<Manifest> read_manifest(const std::string& text) {
     model.aliases.push_back(alias.get<std::string>());
   }
   return out;
+}
+
+StatusOr<Manifest> load_manifest(const std::string& home, const std::string& relative) {
+  OMNIBUS_ASSIGN_OR_RETURN(const Fd fd, open_beneath(home, relative));
+  const std::string path = home + "/" + relative;
+  OMNIBUS_ASSIGN_OR_RETURN(const std::string text, read_text(fd, path));
+  auto manifest = read_manifest(text);
+  if (!manifest.ok()) {
+    return absl::DataLossError(fmt::format("manifest '{}': {}", path, status_message(manifest.status())));
+  }
+  manifest->model.path = home + "/" + blob_path(manifest->model.digest);
+  struct stat info {};
+  if (fstat(fd.get(), &info) != 0) return absl::DataLossError(errno_text("cannot read", path));
+  manifest->model.modified_ns = int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+  return manifest;
 }
 
 }  // namespace omnibus

@@ -29,5 +29,7 @@ struct Manifest {
 std::string write_manifest(const Manifest& manifest);
 // Errors name the key.
 StatusOr<Manifest> read_manifest(const std::string& text);
+// The manifest at `relative` in the store, with path and time of its last change. Errors name the file.
+StatusOr<Manifest> load_manifest(const std::string& home, const std::string& relative);
 
 }  // namespace omnibus

@@ -17,30 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kLargestManifest = 1 << 20;
-
-StatusOr<std::string> read_text(const Fd& fd, const std::string& path) {
-  std::string text(kLargestManifest + 1, '\0');
-  const ssize_t n = pread(fd.get(), text.data(), text.size(), 0);
-  if (n < 0 || static_cast<size_t>(n) > kLargestManifest) {
-    return absl::DataLossError(fmt::format("'{}' cannot be read as a manifest", path));
-  }
-  text.resize(static_cast<size_t>(n));
-  return text;
-}
-
-StatusOr<Manifest> load_manifest(const std::string& home, const std::string& relative) {
-  OMNIBUS_ASSIGN_OR_RETURN(const Fd fd, open_beneath(home, relative));
-  const std::string path = home + "/" + relative;
-  OMNIBUS_ASSIGN_OR_RETURN(const std::string text, read_text(fd, path));
-  auto manifest = read_manifest(text);
-  if (!manifest.ok()) {
-    return absl::DataLossError(fmt::format("manifest '{}': {}", path, status_message(manifest.status())));
-  }
-  manifest->model.path = home + "/" + blob_path(manifest->model.digest);
-  return manifest;
-}
-
 // The blob is there and is what the manifest says. Its digest is computed only when the file is not the one
 // that was checked last; then the manifest learns of the new check (or stays as it is in a read-only store).
 Status check_blob(const std::string& home, Manifest& manifest) {

@@ -1,18 +1,17 @@
 #include "pull.h"
 
-#include <cerrno>
 #include <filesystem>
 #include <optional>
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "digest.h"
 #include "manifest.h"
 #include "paths.h"
+#include "store_lock.h"
 #include "subprocess.h"
 
 namespace omnibus {
@@ -92,12 +91,7 @@ class Pull {
  private:
   // Whoever waits finds the work done, or does it; what an earlier pull left in tmp/ belongs to nobody.
   Status lock() {
-    OMNIBUS_RETURN_IF_ERROR(make_folders(home_));
-    lock_ = Fd(open((home_ + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-    if (!lock_.valid()) return absl::UnavailableError(errno_text("cannot write in", home_));
-    while (flock(lock_.get(), LOCK_EX) != 0) {
-      if (errno != EINTR) return absl::UnavailableError(errno_text("cannot lock", home_));
-    }
+    OMNIBUS_ASSIGN_OR_RETURN(lock_, lock_store(home_));
     std::error_code error;
     fs::remove_all(work_, error);
     return {};

@@ -55,6 +55,7 @@ struct ApiKey {
 struct HttpConfig {
   std::string host = "127.0.0.1";
   int32_t port = 8000;                       // 0: any free port
+  std::optional<int32_t> ollama_port;        // a second listener, on loopback; 0: any free port
   std::vector<std::string> allowed_hosts;    // names a request may be addressed to, beside those of loopback
   std::vector<std::string> allowed_origins;  // web pages that may call; "*": all
   std::string ssl_certfile;                  // PEM chain; "": plain HTTP

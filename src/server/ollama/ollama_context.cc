@@ -1,0 +1,90 @@
+#include "ollama_context.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "omnibus/base/common/wall_clock.h"
+
+#include "model_names.h"
+
+namespace omnibus {
+namespace {
+
+constexpr size_t kDiskQueue = 64;
+
+std::optional<ModelStore> open_store(const std::string& home) {
+  if (home.empty()) return std::nullopt;
+  return ModelStore(home);
+}
+
+}  // namespace
+
+Status ollama_model_not_found(const std::string& name) {
+  return with_detail(absl::NotFoundError(fmt::format("model '{}' not found", name)),
+                     ErrorDetail{.http = 404, .type = {}, .code = "model_not_found", .param = "model"});
+}
+
+OllamaContext::OllamaContext(ContextPtr api, OllamaConfig config)
+    : api_(std::move(api)),
+      config_(std::move(config)),
+      store_(open_store(config_.store_home)),
+      last_use_ns_(wall_clock_ns()),
+      disk_(1, kDiskQueue) {}
+
+bool OllamaContext::is_served_name(const std::string& name) const {
+  const auto& names = api_->config.model_names;
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& served) { return same_model_name(served, name); });
+}
+
+StatusOr<std::optional<StoredModel>> OllamaContext::find_stored(const std::string& name) const {
+  if (!store_) return std::nullopt;
+  OMNIBUS_ASSIGN_OR_RETURN(const auto models, store_->list());
+  for (const StoredModel& model : models) {
+    if (same_model_name(model.name, name)) return model;
+  }
+  for (const StoredModel& model : models) {
+    for (const std::string& alias : model.aliases) {
+      if (same_model_name(alias, name)) return model;
+    }
+  }
+  return std::nullopt;
+}
+
+Status OllamaContext::check_served(const std::string& name) const {
+  if (api_->config.any_model || is_served_name(name)) return {};
+  if (name.empty()) return invalid_field("model", "model is required", "missing_required_parameter");
+  OMNIBUS_ASSIGN_OR_RETURN(const auto stored, find_stored(name));
+  if (!stored) return ollama_model_not_found(name);
+  if (!config_.model_digest.empty() && stored->digest == config_.model_digest) return {};
+  return invalid_field("model", fmt::format("model '{}' is in the store, but this server serves '{}' only",
+                                            name, api_->config.model_names.front()));
+}
+
+void OllamaContext::touch(std::optional<int64_t> keep_alive) const {
+  last_use_ns_ = wall_clock_ns();
+  keep_alive_ = keep_alive.value_or(kDefaultKeepAlive);
+}
+
+int64_t OllamaContext::wanted_until() const {
+  const int64_t keep = keep_alive_;
+  if (keep == kKeepForever) return kKeepForever;
+  const int64_t last = last_use_ns_;
+  constexpr int64_t kLatest = std::numeric_limits<int64_t>::max();
+  const int64_t until = keep > kLatest - last ? kLatest : last + keep;
+  return std::max(until, wall_clock_ns());
+}
+
+const std::string& OllamaContext::served_digest() const {
+  if (!served_digest_.empty()) return served_digest_;
+  served_digest_ = config_.model_digest;
+  if (served_digest_.empty() && !config_.model_path.empty()) {
+    if (auto digest = digest_of_file(config_.model_path); digest.ok()) served_digest_ = *std::move(digest);
+  }
+  if (served_digest_.empty()) served_digest_.assign(64, '0');
+  return served_digest_;
+}
+
+}  // namespace omnibus

@@ -1,0 +1,63 @@
+// OllamaContext: what the handlers of Ollama's routes share. One per server; any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "omnibus/server/ollama/ollama_api.h"
+#include "omnibus/store/model_store/model_store.h"
+
+#include "api/api_context.h"
+#include "api/text_pool.h"
+#include "keep_alive.h"
+#include "model_details.h"
+
+namespace omnibus {
+
+class OllamaContext {
+ public:
+  OllamaContext(ContextPtr api, OllamaConfig config);
+
+  const ApiContext& api() const { return *api_; }
+  const OllamaConfig& config() const { return config_; }
+  // nullopt: there is no store.
+  const std::optional<ModelStore>& store() const { return store_; }
+  ModelDetailsCache& details() const { return details_; }
+
+  // 404 "model 'x' not found" unless `name` means the served model: one of its names, or a name in the store
+  // of the very file that is served. 400 says so when the store has the model and another one is served.
+  Status check_served(const std::string& name) const;
+  bool is_served_name(const std::string& name) const;
+  // The stored model of that name or alias; nullopt: there is none (or no store).
+  StatusOr<std::optional<StoredModel>> find_stored(const std::string& name) const;
+
+  // A request came, or asked for `keep_alive`: the model is wanted until then.
+  void touch(std::optional<int64_t> keep_alive) const;
+  // Nanoseconds since the epoch until which the model is wanted, never in the past; kKeepForever for always.
+  int64_t wanted_until() const;
+
+  // SHA-256 of the served file, computed at the first call unless the store knows it; 64 zeros when there is
+  // no file. Disk thread only.
+  const std::string& served_digest() const;
+
+  // Handlers of routes that read or write the disk run here, one at a time.
+  TextPool& disk() const { return disk_; }
+
+ private:
+  const ContextPtr api_;
+  const OllamaConfig config_;
+  const std::optional<ModelStore> store_;
+  mutable ModelDetailsCache details_;
+  mutable std::string served_digest_;
+  mutable std::atomic<int64_t> last_use_ns_;
+  mutable std::atomic<int64_t> keep_alive_{kDefaultKeepAlive};
+  mutable TextPool disk_;  // last: its jobs use all of the above
+};
+
+// 404, in Ollama's words.
+Status ollama_model_not_found(const std::string& name);
+
+}  // namespace omnibus

@@ -1,0 +1,130 @@
+// Changes of a store that is there: copy, remove, blobs that clients bring. Only checked names and digests
+// become paths; what is made or deleted lies beneath the store's folder, behind no link.
+#include <algorithm>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "omnibus/store/model_store/model_store.h"
+
+#include "digest.h"
+#include "manifest.h"
+#include "paths.h"
+#include "store_lock.h"
+
+namespace omnibus {
+namespace {
+
+// "manifests/x/latest.json" as folder and file.
+std::pair<std::string, std::string> split_path(const std::string& relative) {
+  const size_t slash = relative.rfind('/');
+  return {relative.substr(0, slash), relative.substr(slash + 1)};
+}
+
+Status write_manifest_of(const std::string& home, const Manifest& manifest) {
+  const auto [folder, file] = split_path(manifest_path(manifest.model.name));
+  OMNIBUS_ASSIGN_OR_RETURN(const Fd at, open_folder_beneath(home, folder, /*create=*/true));
+  return write_file_in(at, file, write_manifest(manifest));
+}
+
+Status remove_beneath(const std::string& home, const std::string& relative) {
+  const auto [folder, file] = split_path(relative);
+  OMNIBUS_ASSIGN_OR_RETURN(const Fd at, open_folder_beneath(home, folder, /*create=*/false));
+  if (unlinkat(at.get(), file.c_str(), 0) == 0) return {};
+  return absl::UnavailableError(errno_text("cannot delete", home + "/" + relative));
+}
+
+// A blob that no manifest names any more goes.
+Status remove_unnamed_blob(const ModelStore& store, const std::string& digest) {
+  OMNIBUS_ASSIGN_OR_RETURN(const auto models, store.list());
+  const bool named =
+      std::any_of(models.begin(), models.end(), [&](const StoredModel& m) { return m.digest == digest; });
+  return named ? Status() : remove_beneath(store.home(), blob_path(digest));
+}
+
+StatusOr<StoredModel> find_exactly(const ModelStore& store, const std::string& name) {
+  OMNIBUS_RETURN_IF_ERROR(check_model_name(name));
+  OMNIBUS_ASSIGN_OR_RETURN(auto models, store.list());
+  for (StoredModel& model : models) {
+    if (model.name == name) return std::move(model);
+  }
+  return absl::NotFoundError(fmt::format("no model '{}' in the store", name));
+}
+
+}  // namespace
+
+Status ModelStore::copy(const std::string& source, const std::string& destination) const {
+  OMNIBUS_RETURN_IF_ERROR(check_model_name(destination));
+  OMNIBUS_ASSIGN_OR_RETURN(const Fd lock, lock_store(home_));
+  OMNIBUS_ASSIGN_OR_RETURN(const StoredModel model, find_exactly(*this, source));
+  if (manifest_path(source) == manifest_path(destination)) return {};
+  OMNIBUS_ASSIGN_OR_RETURN(Manifest manifest, load_manifest(home_, manifest_path(source)));
+  std::string replaced;
+  if (const auto old = load_manifest(home_, manifest_path(destination)); old.ok()) {
+    replaced = old->model.digest;
+  }
+  manifest.model.name = destination;
+  manifest.model.aliases.clear();
+  OMNIBUS_RETURN_IF_ERROR(write_manifest_of(home_, manifest));
+  return replaced.empty() ? Status() : remove_unnamed_blob(*this, replaced);
+}
+
+Status ModelStore::remove(const std::string& name) const {
+  OMNIBUS_ASSIGN_OR_RETURN(const Fd lock, lock_store(home_));
+  OMNIBUS_ASSIGN_OR_RETURN(const StoredModel model, find_exactly(*this, name));
+  OMNIBUS_RETURN_IF_ERROR(remove_beneath(home_, manifest_path(model.name)));
+  // The folder of the name goes with its last tag; when it is not empty it stays.
+  const std::string folder = split_path(split_path(manifest_path(model.name)).first).second;
+  if (const auto manifests = open_folder_beneath(home_, "manifests", false); manifests.ok()) {
+    (void)unlinkat(manifests->get(), folder.c_str(), AT_REMOVEDIR);
+  }
+  return remove_unnamed_blob(*this, model.digest);
+}
+
+StatusOr<bool> ModelStore::has_blob(const std::string& digest) const {
+  if (!is_digest(digest)) return absl::InvalidArgumentError("a digest has 64 lower-case hex digits");
+  const auto fd = open_beneath(home_, blob_path(digest));
+  if (fd.ok()) return true;
+  if (fd.status().code() == StatusCode::kNotFound) return false;
+  return fd.status();
+}
+
+Status ModelStore::add_blob(const std::string& digest, std::string_view bytes) const {
+  if (!is_digest(digest)) return absl::InvalidArgumentError("a digest has 64 lower-case hex digits");
+  OMNIBUS_ASSIGN_OR_RETURN(const Fd lock, lock_store(home_));
+  OMNIBUS_ASSIGN_OR_RETURN(const Fd tmp, open_folder_beneath(home_, "tmp", /*create=*/true));
+  const std::string part = "blob-" + digest;
+  OMNIBUS_RETURN_IF_ERROR(write_file_in(tmp, part, bytes));
+  // What counts is what the disk has.
+  const auto refuse = [&](const Status& why) {
+    (void)unlinkat(tmp.get(), part.c_str(), 0);
+    return why;
+  };
+  const auto written = open_beneath(home_, "tmp/" + part);
+  if (!written.ok()) return refuse(written.status());
+  const auto actual = sha256_of_fd(written->get());
+  if (!actual.ok()) return refuse(actual.status());
+  if (*actual != digest) {
+    return refuse(absl::InvalidArgumentError(
+        fmt::format("digest mismatch: the content has sha256:{}, not sha256:{}", *actual, digest)));
+  }
+  const auto blobs = open_folder_beneath(home_, "blobs", /*create=*/true);
+  if (!blobs.ok()) return refuse(blobs.status());
+  const std::string name = split_path(blob_path(digest)).second;
+  if (renameat(tmp.get(), part.c_str(), blobs->get(), name.c_str()) != 0) {
+    return refuse(absl::UnavailableError(errno_text("cannot write", home_ + "/" + blob_path(digest))));
+  }
+  return {};
+}
+
+bool is_blob_digest(std::string_view text) { return is_digest(text); }
+
+StatusOr<std::string> digest_of_file(const std::string& path) {
+  const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return absl::NotFoundError(errno_text("cannot open", path));
+  return sha256_of_fd(fd.get());
+}
+
+}  // namespace omnibus

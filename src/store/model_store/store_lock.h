@@ -1,0 +1,16 @@
+// The lock that everybody takes who changes a store.
+#pragma once
+
+#include <string>
+
+#include "omnibus/base/common/status.h"
+
+#include "paths.h"
+
+namespace omnibus {
+
+// Waits for whoever has it, also in another process; makes the store's folder when there is none. Held until
+// the Fd is closed.
+StatusOr<Fd> lock_store(const std::string& home);
+
+}  // namespace omnibus
