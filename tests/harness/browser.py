@@ -99,15 +99,17 @@ class Browser:
 
 
 class Page:
-    """A page in a context of its own: nothing stored, nothing shared. Keeps all that it logged and asked for."""
+    """A page in a context of its own: nothing stored, nothing shared; or a second tab beside one. Keeps all that it
+    logged and asked for."""
 
-    def __init__(self, browser, url, width=1280, height=800, dark=False):
+    def __init__(self, browser, url, width=1280, height=800, dark=False, beside=None):
         self.browser = browser
         self.complaints = []  # errors of the console and of scripts, violations of the policy
         self.requests = []  # {url, method, postData, headers}
         self.paused = []
         self.replies = []  # for answer_with
-        self.context = browser.call("Target.createBrowserContext", disposeOnDetach=True)["browserContextId"]
+        self.owns_context = beside is None
+        self.context = beside.context if beside else browser.call("Target.createBrowserContext")["browserContextId"]
         self.target = browser.call("Target.createTarget", url="about:blank", browserContextId=self.context)["targetId"]
         self.session = browser.call("Target.attachToTarget", targetId=self.target, flatten=True)["sessionId"]
         browser.sessions[self.session] = self
@@ -218,7 +220,8 @@ class Page:
 
     def close(self):
         self.browser.sessions.pop(self.session, None)
-        self.browser.call("Target.disposeBrowserContext", browserContextId=self.context)
+        if self.owns_context:
+            self.browser.call("Target.disposeBrowserContext", browserContextId=self.context)
 
 
 _KEYS = {
