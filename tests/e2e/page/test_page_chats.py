@@ -200,7 +200,7 @@ def test_stored_nonsense(replay, open_page):
 
 
 def test_without_storage(replay, open_page):
-    page = open_page(replay(RICH), url=False)
+    page = open_page(replay(RICH), url=False, fresh=True)
     page.call("Page.addScriptToEvaluateOnNewDocument", source="""
       Object.defineProperty(window, "indexedDB", {get() { throw new DOMException("no", "SecurityError"); }});
       Object.defineProperty(window, "localStorage", {get() { throw new DOMException("no", "SecurityError"); }});
