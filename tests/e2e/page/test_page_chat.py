@@ -282,7 +282,6 @@ def test_reasoning_is_folded_away(replay, open_page):
 
 def test_answers_that_are_not_right(replay, open_page):
     page = open_page(replay(RICH))
-    page.call("Emulation.setLocaleOverride", locale="en-US")
     for text, status, kind, shown in (
         (event(content="Half"), 200, "text/event-stream", "ended before the answer did"),
         ("data: {\"error\": {\"message\": \"out of luck\"}}\n\ndata: [DONE]\n\n", 200, "text/event-stream", "out of luck"),

@@ -200,7 +200,7 @@ def test_stored_nonsense(replay, open_page):
 
 
 def test_without_storage(replay, open_page):
-    page = open_page(replay(RICH), url=False)
+    page = open_page(replay(RICH), url=False, fresh=True)
     page.call("Page.addScriptToEvaluateOnNewDocument", source="""
       Object.defineProperty(window, "indexedDB", {get() { throw new DOMException("no", "SecurityError"); }});
       Object.defineProperty(window, "localStorage", {get() { throw new DOMException("no", "SecurityError"); }});
@@ -254,3 +254,26 @@ def test_an_answer_that_a_reload_cut_off(own_replay, open_page):
     page.click(".open-chat")
     assert page.text(".question") == "endless" and page.text(".stats").endswith("stopped")
     assert page.eval("document.getElementById('stop').hidden") is True
+
+
+def test_two_tabs(replay, open_page):
+    """What one tab writes the other shows; neither overwrites the other."""
+    server = replay(RICH)
+    one = open_page(server)
+    two = open_page(server, beside=one)
+    ask(one, "hello")
+    two.until("document.querySelectorAll('.open-chat').length === 1")
+    two.eval("document.querySelector('.open-chat').click()")
+    assert answer(two) == "Hello world!"
+    ask(two, "and on")
+    one.until("document.querySelectorAll('.turn').length === 4")
+    ask(one, "and further")
+    two.until("document.querySelectorAll('.turn').length === 6")
+    chat_menu(two, "Rename")
+    two.type("Renamed")
+    two.key("Enter")
+    one.until("document.querySelector('#chat-list .title').textContent === 'Renamed'")
+    chat_menu(one, "Delete")
+    two.until("document.querySelectorAll('.open-chat').length === 0")
+    one.reload()
+    assert titles(one) == []

@@ -95,5 +95,10 @@ const Answers = (() => {
     return run !== undefined;
   }
 
+  // The page may be about to go.
+  document.addEventListener("visibilitychange", () => {
+    if (document.visibilityState === "hidden") running.forEach((run) => Chats.save(run.chat));
+  });
+
   return { start, stop, of: (chat) => running.get(chat.id) || null };
 })();

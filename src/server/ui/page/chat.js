@@ -66,6 +66,22 @@ const Chat = (() => {
     chat.named = true;
   }
 
+  // Takes over what another tab knows of the same chat and this one does not: nothing that either holds is lost.
+  function merge(chat, other) {
+    const known = new Map(chat.nodes.map((node) => [node.id, node]));
+    for (const node of other.nodes) {
+      const mine = known.get(node.id);
+      const writing = mine && mine.role === "assistant" && mine.end === null;
+      if (!mine) chat.nodes.push(node);
+      else if (!writing && node.content.length >= mine.content.length) Object.assign(mine, node);
+    }
+    Object.assign(chat, { title: other.title, named: other.named, system: other.system, updated: Math.max(chat.updated, other.updated) });
+    if (chat.leaf === null || !chat.nodes.some((node) => node.id === chat.leaf)) chat.leaf = other.leaf;
+    const shown = find(chat, chat.leaf);
+    const beyond = shown && chat.nodes.some((node) => node.parent === shown.id);
+    if (beyond) select(chat, shown);  // the conversation went on over there
+  }
+
   // What goes to the model.
   function messages(nodes, system) {
     const out = system.trim() === "" ? [] : [{ role: "system", content: system }];
@@ -126,5 +142,5 @@ const Chat = (() => {
       leaf: known.has(value.leaf) ? value.leaf : last, nodes };
   }
 
-  return { create, add, find, path, siblings, select, drop, rename, messages, restore };
+  return { create, add, find, path, siblings, select, drop, rename, merge, messages, restore };
 })();

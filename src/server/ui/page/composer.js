@@ -26,6 +26,11 @@ const Composer = (() => {
     input.setSelectionRange(input.value.length, input.value.length);
   }
 
+  // Where a focus would push up a keyboard that nobody asked for, the box waits to be touched.
+  function offer() {
+    if (!matchMedia("(pointer: coarse)").matches) focus();
+  }
+
   function refresh() {
     byId("send").disabled = byId("input").value.trim() === "";
   }
@@ -55,5 +60,5 @@ const Composer = (() => {
     refresh();
   }
 
-  return { init, set, focus, grow, isSend, setRunning };
+  return { init, set, focus, offer, grow, isSend, setRunning };
 })();

@@ -47,7 +47,7 @@ const Page = (() => {
     chat = other;
     show(false);
     Drawer.leave();
-    Composer.focus();
+    Composer.offer();
   }
 
   function newChat() {
@@ -166,11 +166,13 @@ const Page = (() => {
     Models.init(showContext);
     SettingsDialog.init({ keyChanged: loadModels, chat: () => chat,
       chatChanged: () => { if (Chats.has(chat)) Chats.save(chat); } });
+    // The shown chat went on in another tab.
+    Chats.onchange((other) => { if (other === chat && !Answers.of(chat)) show(true); });
     Shortcuts.init({ newChat, stop, help: () => byId("help").showModal(), settings: SettingsDialog.open,
       drawer: Drawer.toggle, write: Composer.focus });
     initButtons();
     show(false);
-    Composer.focus();
+    Composer.offer();
     loadModels();
     await Chats.load((message) => Notices.show(message), (message) => Notices.show(message));
     document.documentElement.dataset.ready = "true";

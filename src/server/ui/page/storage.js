@@ -61,6 +61,14 @@ const Storage = (() => {
     }
   }
 
+  async function get(id) {
+    try {
+      return database ? await settled(store("readonly").get(id)) : null;
+    } catch {
+      return null;
+    }
+  }
+
   async function put(chat) {
     if (!database) return;
     try {
@@ -79,5 +87,5 @@ const Storage = (() => {
     }
   }
 
-  return { recall, remember, chats, put, remove };
+  return { recall, remember, chats, get, put, remove };
 })();
