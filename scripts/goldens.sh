@@ -28,9 +28,10 @@ oracle template_goldens.py templates tests/data/templates $templates/templates.j
 oracle template_goldens.py corpus "$(sh scripts/template_corpus.sh)" $templates/corpus.json "$model"
 oracle default_model_goldens.py "$model" tests/data/goldens
 if "$python" -c 'import torch, transformers' 2>/dev/null; then
+  oracle continue_goldens.py tests/data/templates $templates/continue.json
   "$python" tests/data/make_tiny_models.py out/tiny_models
   oracle transformers_goldens.py out/tiny_models
 else
-  echo "not made anew: tests/data/goldens/tiny (needs torch and transformers)" >&2
+  echo "not made anew: tests/data/goldens/tiny, $templates/continue.json (need torch and transformers)" >&2
 fi
 git diff --exit-code --stat -- tests

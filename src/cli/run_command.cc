@@ -19,11 +19,16 @@ constexpr float kTemperature = 0.8F;
 constexpr float kTopP = 0.9F;
 constexpr int32_t kTopK = 40;
 
-SamplingParams sampling_of(const RunConfig& config) {
+// What the command line says, else the model's authors, else the program.
+SamplingParams sampling_of(const RunConfig& config, const SamplingDefaults& of_model) {
   SamplingParams sampling;
-  sampling.temperature = static_cast<float>(config.temperature.value_or(kTemperature));
-  sampling.top_p = static_cast<float>(config.top_p.value_or(kTopP));
-  sampling.top_k = config.top_k.value_or(kTopK);
+  sampling.temperature = kTemperature;
+  sampling.top_p = kTopP;
+  sampling.top_k = kTopK;
+  of_model.apply_to(sampling);
+  if (config.temperature) sampling.temperature = static_cast<float>(*config.temperature);
+  if (config.top_p) sampling.top_p = static_cast<float>(*config.top_p);
+  sampling.top_k = config.top_k.value_or(sampling.top_k);
   sampling.max_tokens = config.max_tokens.value_or(0);
   return sampling;
 }
@@ -51,7 +56,7 @@ int run_command(const RunConfig& config) {
 
   ChatSession session(engine->get(), model->chat_template);
   session.set_system(config.system);
-  session.sampling() = sampling_of(config);
+  session.sampling() = sampling_of(config, model->defaults);
   session.set_seed(config.engine.seed);
   const bool terminal = isatty(STDIN_FILENO) == 1;
   TerminalChat chat(&session, terminal);

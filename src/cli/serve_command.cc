@@ -77,7 +77,9 @@ ApiConfig api_config(const ServeConfig& config, const ServedModel& model) {
   api.any_model = config.any_model;
   api.strict_fields = config.strict_fields;
   api.trust_request_chat_template = config.trust_request_chat_template;
+  api.prefill_assistant = config.prefill_assistant;
   api.max_logprobs = config.engine.max_logprobs;
+  if (config.generation_config == GenerationConfigOption::kAuto) api.defaults = model.defaults;
   api.text_threads = std::clamp(cores() / 4, 1, 8);
   api.seed = config.engine.seed;
   api.version = version();
@@ -143,7 +145,7 @@ void raise_descriptor_limit() {
 bool wait_for_stop(const StopSignals& signals, const AsyncEngine& engine) {
   while (!signals.wait_for(kPoll)) {
     const EngineHealth health = engine.health();
-    if (!health.reason.starts_with("failed")) continue;
+    if (health.trouble != EngineTrouble::kFailed) continue;
     log_error("the engine ended: {}", health.reason);
     return false;
   }

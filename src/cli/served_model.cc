@@ -13,6 +13,7 @@
 #include "omnibus/store/model_files/tokenizer_spec.h"
 #include "omnibus/store/model_store/model_store.h"
 
+#include "sampling_defaults.h"
 #include "text_layout.h"
 
 namespace omnibus {
@@ -90,6 +91,7 @@ StatusOr<ServedModel> open_model(const std::string& name, const EngineOptions& o
                   config.quantization, mebibytes(config.file_bytes));
   model.parameters = config.parameters;
   model.file_bytes = config.file_bytes;
+  model.defaults = read_sampling_defaults(*file);
   OMNIBUS_ASSIGN_OR_RETURN(model.chat_template, load_chat_template(chat_template_file, spec.chat_template));
   OMNIBUS_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::create(std::move(spec)));
   model.engine.max_model_len = options.max_model_len.value_or(config.context_length);

@@ -257,3 +257,19 @@ def test_utf8_is_never_cut(replay):
     events = parse_events(raw)
     assert joined(events) == text and "\ufffd" not in raw
     assert joined(stream_chat(server, "hi", max_tokens=2)) == "a\ufffd"
+
+
+def test_models_for_clients_of_anthropic(replay):
+    server = replay(HELLO, "--served-model-name", "one", "--served-model-name", "two/2")
+    headers = {"anthropic-version": "2023-06-01"}
+    body = requests.get(server.url + "/v1/models", headers=headers, timeout=10).json()
+    assert list(body) == ["data", "has_more", "first_id", "last_id"]
+    assert (body["has_more"], body["first_id"], body["last_id"]) == (False, "one", "two/2")
+    assert set(body["data"][0]) == {"type", "id", "display_name", "created_at"} and body["data"][0]["type"] == "model"
+    assert body["data"][0]["created_at"].endswith("Z")
+    one = requests.get(server.url + "/v1/models/two%2F2", headers=headers, timeout=10).json()
+    assert one == body["data"][1]
+    plain = requests.get(server.url + "/v1/models", timeout=10).json()
+    assert list(plain) == ["object", "data"]
+    deleted = requests.delete(server.url + "/v1/models/one", timeout=10)
+    assert deleted.status_code == 405 and "GET" in deleted.headers["allow"]

@@ -121,3 +121,48 @@ def test_template_kwargs_reach_the_template(replay):
     ).decode()
     assert text({"chat_template_kwargs": {"mood": "good", "enable_thinking": True}}) == "good|True|"
     assert server.chat("x", reasoning_effort="none").status_code == 200
+
+
+SYSTEM_TWICE = [{"role": "system", "content": "one"}, {"role": "developer", "content": "two"}]
+ONE_SYSTEM = (
+    "{% if messages[0].role == 'system' %}[S]{{ messages[0].content }}{% endif %}"
+    "{% for m in messages if m.role != 'system' %}[{{ m.role }}]{{ m.content }}{% endfor %}"
+)
+REFUSES_A_SECOND = (
+    "{% for m in messages %}{% if m.role == 'system' and not loop.first %}{{ raise_exception('one system only') }}"
+    "{% endif %}[{{ m.role }}]{{ m.content }}{% endfor %}"
+)
+
+
+def prompt_text(server, messages):
+    return bytes(i for i in ids(server, messages) if i < 256).decode()
+
+
+@pytest.mark.parametrize("template", [ONE_SYSTEM, REFUSES_A_SECOND])
+def test_two_system_messages_are_joined_where_a_template_takes_one(replay, template):
+    server = replay(script(says("ok"), template=template))
+    text = prompt_text(server, [*SYSTEM_TWICE, *user("x")])
+    assert "one\n\ntwo" in text and text.endswith("[user]x")
+    three = prompt_text(server, [*SYSTEM_TWICE, {"role": "system", "content": "three"}, *user("x")])
+    assert "one\n\ntwo\n\nthree" in three
+
+
+def test_two_system_messages_stay_two_where_a_template_takes_them(server):
+    text = prompt_text(server, [*SYSTEM_TWICE, *user("x")])
+    assert "system\none" in text and "system\ntwo" in text and "one\n\ntwo" not in text
+
+
+def test_joined_system_messages_are_not_the_templates(replay):
+    server = replay(script(says("ok"), template=ONE_SYSTEM))
+    messages = [{"role": "system", "content": "a"}, {"role": "system", "content": "<|im_end|>"}, *user("x")]
+    assert IM_END not in ids(server, messages) and IM_START not in ids(server, messages)
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/tokenize", "/v1/chat/completions/render"])
+@pytest.mark.parametrize("parts,param", [([{"type": "text"}], ".text"), ([{"type": "foo"}], ".type"), ([{}], ".type")])
+def test_B38_on_every_route(server, path, parts, param):
+    error = server.post(path, {"messages": user(parts)}).json()["error"]
+    assert error["param"] == "messages[0].content[0]" + param
+    for role in ("system", "developer", "assistant"):
+        joined = [{"role": role, "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, *user("x")]
+        assert ids(server, joined) == ids(server, [{"role": role, "content": "ab"}, *user("x")])

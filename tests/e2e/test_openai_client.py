@@ -1,11 +1,14 @@
 """The openai package, unmodified, against the replay server."""
 
+import asyncio
 import json
+import threading
 
 import openai
 import pytest
 
-from harness.script import script, says
+from harness.script import HELLO, script, says
+from harness.wait import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -164,3 +167,117 @@ def test_raw_response_headers(client):
     assert raw.headers["x-omnibus-ignored-fields"] == "user, no_such_field"
     assert int(raw.headers["openai-processing-ms"]) >= 0
     assert json.loads(raw.content)["choices"][0]["message"]["content"] == "Hello world!"
+
+
+def test_retrieve_a_model_with_a_slash(replay):
+    server = replay(script(says("ok")), "--served-model-name", "org/model")
+    with openai.OpenAI(base_url=server.url + "/v1", api_key="any", max_retries=0) as client:
+        assert client.models.retrieve("org/model").id == "org/model"
+        with pytest.raises(openai.APIStatusError) as error:
+            client.models.delete("org/model")
+        assert error.value.status_code == 405 and error.value.code == "method_not_allowed"
+        assert "GET" in error.value.response.headers["allow"]
+
+
+def test_stream_helper_of_every_event(client):
+    kinds, text = [], ""
+    with client.chat.completions.stream(
+        model="replay", messages=[{"role": "user", "content": "hello"}], stream_options={"include_usage": True}
+    ) as stream:
+        for event in stream:
+            kinds.append(event.type)
+            if event.type == "content.delta":
+                text += event.delta
+                assert event.snapshot == text
+        final = stream.get_final_completion()
+    assert text == "Hello world!" and kinds[-1] != "error" and "content.done" in kinds
+    assert final.usage.completion_tokens == 7 and final.choices[0].finish_reason == "stop"
+
+
+def test_stream_helper_with_logprobs_and_n(client):
+    with client.chat.completions.stream(
+        model="replay", messages=[{"role": "user", "content": "logprobs"}], logprobs=True, top_logprobs=2, n=2, temperature=0
+    ) as stream:
+        final = stream.get_final_completion()
+    assert [c.index for c in final.choices] == [0, 1]
+    for choice in final.choices:
+        assert choice.message.content == "ab" and choice.finish_reason == "stop"
+        assert [e.token for e in choice.logprobs.content] == ["a", "b"]
+
+
+def test_streaming_response_and_request_id(client):
+    with client.chat.completions.with_streaming_response.create(
+        model="replay", messages=[{"role": "user", "content": "hello"}]
+    ) as raw:
+        assert raw.headers["request-id"] == raw.headers["x-request-id"] == raw.request_id
+        assert raw.parse().choices[0].message.content == "Hello world!"
+
+
+def test_extension_fields_of_extra_body(client):
+    answer = ask(client, "hello", extra_body={"top_k": 1, "stop_token_ids": [261], "return_token_ids": True, "min_p": 0.1})
+    assert answer.choices[0].message.content == "Hello " and answer.choices[0].stop_reason == 261
+    assert answer.choices[0].token_ids == [259, 260, 32, 261] and answer.prompt_token_ids
+    with pytest.raises(openai.BadRequestError) as error:
+        ask(client, "hello", extra_body={"min_p": 2})
+    assert error.value.param == "min_p"
+    with pytest.raises(openai.BadRequestError) as error:
+        ask(client, "hello", extra_body={"guided_json": {}})
+    assert error.value.code == "unsupported_parameter"
+
+
+def test_async_client(server):
+    async def talk():
+        async with openai.AsyncOpenAI(base_url=server.url + "/v1", api_key="any", max_retries=0) as client:
+            messages = [{"role": "user", "content": "hello"}]
+            create = client.chat.completions.create
+            answers = await asyncio.gather(*(create(model="replay", messages=messages) for _ in range(8)))
+            assert {a.choices[0].message.content for a in answers} == {"Hello world!"}
+            text = ""
+            async for chunk in await create(model="replay", messages=messages, stream=True):
+                text += chunk.choices[0].delta.content or ""
+            assert text == "Hello world!"
+            async with client.chat.completions.stream(model="replay", messages=messages) as stream:
+                assert (await stream.get_final_completion()).choices[0].message.content == "Hello world!"
+
+    asyncio.run(talk())
+
+
+def test_leaving_a_stream_frees_its_memory(own_replay):
+    server = own_replay(HELLO)
+    with openai.OpenAI(base_url=server.url + "/v1", api_key="any", max_retries=0) as client:
+        stream = ask(client, "endless", stream=True)
+        for _ in range(3):
+            next(stream)
+        assert not server.idle()
+        stream.close()
+        wait_until(server.idle, 5, "the stream's request ended")
+        with pytest.raises(openai.APITimeoutError):
+            ask(client, "endless", timeout=0.3)
+        wait_until(server.idle, 5, "the request that timed out ended")
+    server.assert_serves()
+
+
+def test_retries_where_the_queue_is_full(own_replay):
+    """429 with retry-after-ms: the client comes again by itself and is served."""
+    server = own_replay(HELLO, "--max-num-seqs", "1", "--max-waiting-requests", "0")
+    with openai.OpenAI(base_url=server.url + "/v1", api_key="any", max_retries=0) as client:
+        busy = ask(client, "endless", stream=True)
+        next(busy)
+        with pytest.raises(openai.RateLimitError) as error:
+            ask(client, "hello")
+        headers = error.value.response.headers
+        assert error.value.code == "rate_limit_exceeded" and error.value.type == "rate_limit_error"
+        assert int(headers["retry-after"]) >= 1 and int(headers["retry-after-ms"]) > 0
+        timer = threading.Timer(0.2, busy.close)
+        timer.start()
+        answer = ask(client.with_options(max_retries=5), "hello")
+        assert answer.choices[0].message.content == "Hello world!"
+        timer.join()
+
+
+def test_an_error_in_mid_stream_reaches_the_caller(replay):
+    server = replay(script(says("a", "b", "c", fault={"at": 2, "kind": "nan"}, when="poison"), says("ok")))
+    with openai.OpenAI(base_url=server.url + "/v1", api_key="any", max_retries=0) as client:
+        with pytest.raises(openai.APIError):
+            list(ask(client, "poison", stream=True))
+        assert ask(client, "x").choices[0].message.content == "ok"

@@ -30,8 +30,9 @@ class PieceTokenizer final : public Tokenizer {
   std::vector<TokenId> encode(std::span<const TextSegment> segments,
                               const EncodeOptions& options) const override {
     std::vector<TokenId> ids;
-    if (options.add_special_tokens && spec_.bos != kNoToken) ids.push_back(spec_.bos);
     for (const auto& segment : segments) encode_segment(segment, ids);
+    const bool has_bos = !ids.empty() && ids.front() == spec_.bos;
+    if (options.add_special_tokens && spec_.bos != kNoToken && !has_bos) ids.insert(ids.begin(), spec_.bos);
     return ids;
   }
 

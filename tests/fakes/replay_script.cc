@@ -109,6 +109,19 @@ StatusOr<RawBehaviour> read_behaviour(const Json& line) {
   return raw;
 }
 
+SamplingDefaults read_sampling(const Json& values) {
+  SamplingDefaults defaults;
+  const auto take = [&](const char* name, auto& value) {
+    if (values.contains(name)) value = values[name].get<typename std::decay_t<decltype(value)>::value_type>();
+  };
+  take("temperature", defaults.temperature);
+  take("top_p", defaults.top_p);
+  take("min_p", defaults.min_p);
+  take("repetition_penalty", defaults.repetition_penalty);
+  take("top_k", defaults.top_k);
+  return defaults;
+}
+
 void read_header(const Json& line, ReplayScript& script, PieceVocabulary& vocabulary) {
   if (line.contains("specials")) vocabulary.specials = line["specials"].get<std::vector<std::string>>();
   vocabulary.eos = line.value("eos", vocabulary.eos);
@@ -120,6 +133,7 @@ void read_header(const Json& line, ReplayScript& script, PieceVocabulary& vocabu
   script.chat_template = line.value("template", script.chat_template);
   script.max_model_len = line.value("max_model_len", script.max_model_len);
   script.num_blocks = line.value("num_blocks", script.num_blocks);
+  if (line.contains("sampling")) script.sampling = read_sampling(line["sampling"]);
 }
 
 // Ids of a byte, a special token or a piece, by their bytes.

@@ -6,6 +6,7 @@
 //   eos, bos          which of them; default <|im_end|>, none
 //   template          Jinja source of the chat template; default ChatML
 //   max_model_len     context in tokens; default 4096
+//   sampling          the model's own {temperature, top_p, min_p, repetition_penalty, top_k}
 //   num_blocks        KV blocks of 16 tokens; default 1024
 // Every other line is a behaviour; the first whose `when` occurs in the prompt's text serves the request:
 //   when              a string; absent: any request
@@ -28,6 +29,7 @@
 
 #include "omnibus/base/common/ids.h"
 #include "omnibus/base/common/status.h"
+#include "omnibus/contract/request/sampling_params.h"
 #include "omnibus/text/tokenizer/tokenizer.h"
 
 namespace omnibus::fakes {
@@ -50,6 +52,7 @@ struct ReplayScript {
   std::string chat_template;
   int32_t max_model_len = 4096;
   int32_t num_blocks = 1024;
+  SamplingDefaults sampling;
   std::vector<ReplayBehaviour> behaviours;
 
   // nullptr when none fits.

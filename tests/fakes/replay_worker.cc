@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <limits>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -49,12 +50,16 @@ std::vector<uint32_t> mask_of(const std::vector<TokenId>& allowed, size_t vocab)
   return mask;
 }
 
-// Ids that would end the output before min_tokens.
-std::vector<int32_t> banned_now(const Request& request, size_t n_output) {
+// Ids that would end the output before min_tokens, or complete a bad sequence.
+std::vector<int32_t> banned_now(const Request& request, const std::vector<TokenId>& known) {
   const SamplingParams& sampling = request.sampling();
-  if (n_output >= static_cast<size_t>(sampling.min_tokens)) return {};
-  std::vector<int32_t> banned = request.eos_token_ids;
-  banned.insert(banned.end(), sampling.stop_token_ids.begin(), sampling.stop_token_ids.end());
+  const auto output = std::span(known).subspan(request.prompt_token_ids.size());
+  std::vector<int32_t> banned;
+  if (output.size() < static_cast<size_t>(sampling.min_tokens)) {
+    banned = request.eos_token_ids;
+    banned.insert(banned.end(), sampling.stop_token_ids.begin(), sampling.stop_token_ids.end());
+  }
+  ban_bad_sequences(sampling, output, banned);
   return banned;
 }
 
@@ -173,7 +178,7 @@ StatusOr<TokenId> ReplayWorker::draw_next(Sequence& sequence, RowOutput& out) {
   std::vector<TokenCount> counts;
   if (wants_counts(sampling)) counts = count_tokens(sequence.known, prompt);
   const std::vector<uint32_t> mask = mask_of(sampling.allowed_token_ids, logits_.size());
-  const std::vector<int32_t> banned = banned_now(sequence.request, sequence.n_output());
+  const std::vector<int32_t> banned = banned_now(sequence.request, sequence.known);
   HeadRequest request = head_request_for(sampling);
   request.counts = counts;
   request.bias = sampling.logit_bias;
@@ -184,8 +189,8 @@ StatusOr<TokenId> ReplayWorker::draw_next(Sequence& sequence, RowOutput& out) {
   OMNIBUS_ASSIGN_OR_RETURN(const TokenId token,
                            draw(head, sampling, static_cast<int64_t>(sequence.known.size())));
   if (sampling.logprobs) {
-    DrawnLogprobs drawn = logprobs_of(head, token);
-    out.logprobs.push_back({drawn.sampled, std::move(drawn.top)});
+    DrawnLogprobs drawn = logprobs_of(head, token, sampling.logprob_token_ids);
+    out.logprobs.push_back({drawn.sampled, std::move(drawn.top), 0});
   }
   return token;
 }
@@ -201,6 +206,7 @@ void ReplayWorker::add_prompt_logprobs(const Sequence& sequence, const Scheduled
   for (size_t p = begin + 1; p <= end; ++p) {
     SampledLogprobs logprobs;
     logprobs.sampled = {prompt[p], 0.0F};
+    logprobs.rank = 1;
     if (*wanted > 0) logprobs.top.push_back(logprobs.sampled);
     for (TokenId id = 0; static_cast<int32_t>(logprobs.top.size()) < *wanted; ++id) {
       if (id != prompt[p]) logprobs.top.push_back({id, -9999.0F});

@@ -31,6 +31,7 @@ StatusOr<ServedModel> replay_model(const std::string& path, const ServeConfig& c
   model.engine.max_num_batched_tokens = config.engine.batched_tokens();
   model.engine.check_integrity = true;
   model.tokenizer = script.tokenizer;
+  model.defaults = script.sampling;
   OMNIBUS_ASSIGN_OR_RETURN(model.chat_template,
                            load_chat_template(config.chat_template_file, script.chat_template));
   model.worker = std::make_unique<fakes::ReplayWorker>(std::move(script));

@@ -22,8 +22,9 @@ struct ServedModel {
   std::string name;         // of the model itself; the API may call it otherwise
   std::string description;  // "llama, 134.5 M parameters, Q4_1, 92 MiB"
   int64_t parameters = 0, file_bytes = 0;
-  std::string path, digest;  // of its file; "" when it has none, or (digest) when the store does not know it
-  EngineConfig engine;       // model_name is filled in by start_engine
+  SamplingDefaults defaults;  // the model's own
+  std::string path, digest;   // of its file; "" when it has none, or (digest) when the store does not know it
+  EngineConfig engine;        // model_name is filled in by start_engine
   std::unique_ptr<WorkerBase> worker;
   std::shared_ptr<const Tokenizer> tokenizer;
   std::shared_ptr<const ChatTemplate> chat_template;  // null: chat is refused

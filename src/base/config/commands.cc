@@ -55,8 +55,8 @@ void declare_engine_for_many(OptionSet& options, EngineOptions& engine) {
       options, engine,
       "Tokens computed in one step, at least --max-num-seqs (default: 512, or --max-num-seqs if larger)");
   options.add("max-num-seqs", engine.max_num_seqs, 1, 65536, "Requests that run at the same time");
-  options.add("max-logprobs", engine.max_logprobs, 0, 20,
-              "Most alternatives per token a request may ask for");
+  options.add("max-logprobs", engine.max_logprobs, -1, 1 << 20,
+              "Most alternatives per token a request may ask for; -1: the whole vocabulary");
 }
 
 void declare_http(OptionSet& options, HttpConfig& http) {
@@ -138,6 +138,14 @@ void declare_options(OptionSet& options, ServeConfig& config) {
   options.add("strict-fields", config.strict_fields, "Refuse requests with unknown fields");
   options.add("trust-request-chat-template", config.trust_request_chat_template,
               "Let requests bring a chat template of their own");
+  options.add("prefill-assistant", config.prefill_assistant,
+              "Go on with an assistant message at the end of a chat instead of beginning a new answer");
+  options.add_choice("generation-config", config.generation_config,
+                     {{"auto", GenerationConfigOption::kAuto},
+                      {"none", GenerationConfigOption::kNone},
+                      {"vllm", GenerationConfigOption::kNone}},
+                     "Sampling parameters of requests that bring none; auto: the model's own; none or vllm: "
+                     "the API's");
   options.add("chat-template", config.chat_template_file, "FILE",
               "Jinja template in place of the model's own");
   declare_engine_for_many(options, config.engine);

@@ -93,13 +93,41 @@ StatusOr<TokenId> draw(const HeadOutput& head, const SamplingParams& params, int
   return draw_kept(kept, uniform);
 }
 
-DrawnLogprobs logprobs_of(const HeadOutput& head, TokenId token) {
+void ban_bad_sequences(const SamplingParams& params, std::span<const TokenId> output,
+                       std::vector<int32_t>& banned) {
+  for (const std::vector<TokenId>& ids : params.bad_sequences) {
+    const size_t before = ids.size() - 1;
+    if (before > output.size()) continue;
+    if (std::equal(ids.begin(), ids.end() - 1, output.end() - static_cast<ptrdiff_t>(before)))
+      banned.push_back(ids.back());
+  }
+}
+
+DrawnLogprobs logprobs_of(const HeadOutput& head, TokenId token, std::span<const TokenId> also) {
   DrawnLogprobs out;
   const auto logprob = [&](float logit) { return clamp_logprob(static_cast<double>(logit) - head.raw_lse); };
   out.sampled = {token, logprob(head.raw[static_cast<size_t>(token)])};
-  out.top.reserve(head.raw_candidates.size());
+  out.top.reserve(head.raw_candidates.size() + also.size());
   for (const Candidate& c : head.raw_candidates) out.top.push_back({c.id, logprob(c.logit)});
+  if (also.empty()) return out;
+  for (const TokenId id : also) {
+    const bool known =
+        std::any_of(out.top.begin(), out.top.end(), [&](const TokenLogprob& t) { return t.id == id; });
+    if (!known) out.top.push_back({id, logprob(head.raw[static_cast<size_t>(id)])});
+  }
+  std::sort(out.top.begin(), out.top.end(), [](const TokenLogprob& a, const TokenLogprob& b) {
+    return a.logprob > b.logprob || (a.logprob == b.logprob && a.id < b.id);
+  });
   return out;
+}
+
+int32_t rank_of(const HeadOutput& head, TokenId token) {
+  const auto at = static_cast<size_t>(token);
+  const float logit = head.raw[at];
+  int32_t better = 0;
+  for (size_t i = 0; i < head.raw.size(); ++i)
+    better += head.raw[i] > logit || (head.raw[i] == logit && i < at) ? 1 : 0;
+  return better + 1;
 }
 
 }  // namespace omnibus

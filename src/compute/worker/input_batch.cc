@@ -40,8 +40,14 @@ Status InputBatch::check_new(const NewRequestData& data) const {
   if (!r.media.empty()) return invalid(r.id, "media are not built for this model");
   if (r.adapter) return invalid(r.id, "adapters are not built");
   if (r.prompt_token_ids.empty()) return invalid(r.id, "the prompt is empty");
-  for (const auto* ids : {&r.prompt_token_ids, &data.output_token_ids, &r.sampling().allowed_token_ids,
-                          &r.sampling().stop_token_ids})
+  std::vector<const std::vector<TokenId>*> lists = {
+      &r.prompt_token_ids, &data.output_token_ids, &r.sampling().allowed_token_ids,
+      &r.sampling().stop_token_ids, &r.sampling().logprob_token_ids};
+  for (const auto& ids : r.sampling().bad_sequences) {
+    if (ids.empty()) return invalid(r.id, "an empty bad sequence");
+    lists.push_back(&ids);
+  }
+  for (const auto* ids : lists)
     for (TokenId id : *ids)
       if (id < 0 || id >= limits_.vocab_size)
         return invalid(r.id, "token id {} is outside the vocabulary of {}", id, limits_.vocab_size);

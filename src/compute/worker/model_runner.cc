@@ -9,7 +9,7 @@
 namespace omnibus {
 namespace {
 
-SampledLogprobs to_logprobs(DrawnLogprobs drawn) { return {drawn.sampled, std::move(drawn.top)}; }
+SampledLogprobs to_logprobs(DrawnLogprobs drawn) { return {drawn.sampled, std::move(drawn.top), 0}; }
 
 void fail_row(RowOutput& out, RowStatus status) {
   out.status = status;
@@ -28,6 +28,7 @@ StatusOr<ModelRunner> ModelRunner::create(ModelInstance& instance, std::span<con
   runner.requests_.resize(turn);
   runner.heads_.resize(turn);
   runner.draft_counts_.resize(turn);
+  runner.banned_.resize(turn);
   return runner;
 }
 
@@ -50,6 +51,19 @@ void ModelRunner::collect_jobs(const SchedulerOutput& plan, std::span<RequestSta
   }
 }
 
+// EOS and stop ids before min_tokens, and what would complete a bad sequence.
+void ModelRunner::fill_banned(const HeadJob& job, const ScheduledRow& row, const RequestState& state,
+                              std::vector<int32_t>& banned) const {
+  banned.clear();
+  if (state.output_length() + job.draft < state.sampling.min_tokens) banned = state.stop_ids;
+  if (state.sampling.bad_sequences.empty()) return;
+  const auto output = std::span(state.tokens).subspan(static_cast<size_t>(state.prompt_length));
+  if (job.draft == 0) return ban_bad_sequences(state.sampling, output, banned);
+  std::vector<TokenId> with_drafts(output.begin(), output.end());
+  with_drafts.insert(with_drafts.end(), row.drafts.begin(), row.drafts.begin() + job.draft);
+  ban_bad_sequences(state.sampling, with_drafts, banned);
+}
+
 void ModelRunner::fill_request(const HeadJob& job, const ScheduledRow& row, const RequestState& state,
                                size_t at) {
   HeadRequest& request = requests_[at];
@@ -61,7 +75,8 @@ void ModelRunner::fill_request(const HeadJob& job, const ScheduledRow& row, cons
   request = state.head;
   request.bias = state.sampling.logit_bias;
   request.allowed_mask = state.allowed_mask;
-  if (state.output_length() + job.draft < state.sampling.min_tokens) request.banned = state.stop_ids;
+  fill_banned(job, row, state, banned_[at]);
+  request.banned = banned_[at];
   if (!state.penalized) return;
   request.counts = state.counts;
   if (job.draft == 0) return;
@@ -86,8 +101,9 @@ void ModelRunner::finish_job(const HeadJob& job, const ScheduledRow& row, const 
   if (out.status != RowStatus::kOk) return;
   if (!head.finite) return fail_row(out, RowStatus::kNumericError);
   if (job.is_prompt) {
-    out.prompt_logprobs.push_back(
-        to_logprobs(logprobs_of(head, state.tokens[static_cast<size_t>(job.position)])));
+    const TokenId token = state.tokens[static_cast<size_t>(job.position)];
+    out.prompt_logprobs.push_back(to_logprobs(logprobs_of(head, token)));
+    out.prompt_logprobs.back().rank = rank_of(head, token);
     return;
   }
   const auto accepted = static_cast<size_t>(job.draft);
@@ -99,7 +115,8 @@ void ModelRunner::finish_job(const HeadJob& job, const ScheduledRow& row, const 
     return fail_row(out, RowStatus::kNoCandidate);
   }
   out.tokens.push_back(*token);
-  if (state.sampling.logprobs) out.logprobs.push_back(to_logprobs(logprobs_of(head, *token)));
+  if (!state.sampling.logprobs) return;
+  out.logprobs.push_back(to_logprobs(logprobs_of(head, *token, state.sampling.logprob_token_ids)));
 }
 
 Status ModelRunner::run_jobs(const SchedulerOutput& plan, std::span<RequestState* const> states,

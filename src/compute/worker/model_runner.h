@@ -39,6 +39,8 @@ class ModelRunner {
       : instance_(&instance), arrays_(std::move(arrays)) {}
 
   void collect_jobs(const SchedulerOutput& plan, std::span<RequestState* const> states);
+  void fill_banned(const HeadJob& job, const ScheduledRow& row, const RequestState& state,
+                   std::vector<int32_t>& banned) const;
   void fill_request(const HeadJob& job, const ScheduledRow& row, const RequestState& state, size_t at);
   Status run_jobs(const SchedulerOutput& plan, std::span<RequestState* const> states,
                   std::vector<RowOutput>& outputs);
@@ -52,7 +54,8 @@ class ModelRunner {
   std::vector<HeadRequest> requests_;
   std::vector<HeadOutput> heads_;
   std::vector<std::vector<TokenCount>>
-      draft_counts_;  // counts with the drafts before a row, by job of the turn
+      draft_counts_;                          // counts with the drafts before a row, by job of the turn
+  std::vector<std::vector<int32_t>> banned_;  // ids that a row may not draw, by job of the turn
 };
 
 }  // namespace omnibus

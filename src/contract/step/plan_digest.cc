@@ -43,6 +43,9 @@ void add_sampling(Digest& d, const SamplingParams& p) {
     d.add_float(bias);
   }
   d.add_all(p.allowed_token_ids);
+  d.add(p.bad_sequences.size());
+  for (const auto& ids : p.bad_sequences) d.add_all(ids);
+  d.add_all(p.logprob_token_ids);
   d.add(p.seed);
   d.add(static_cast<uint64_t>(p.logprobs.value_or(-1)));
   d.add(static_cast<uint64_t>(p.prompt_logprobs.value_or(-1)));

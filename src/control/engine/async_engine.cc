@@ -117,13 +117,15 @@ class AsyncEngineImpl final : public AsyncEngine {
     health.used_blocks = state_.used_blocks;
     const MonotonicNs busy_since = state_.busy_since_ns;
     if (const Status failure = state_.failure(); !failure.ok()) {
+      health.trouble = EngineTrouble::kFailed;
       health.reason = "failed: " + status_message(failure);
     } else if (busy_since != 0 && clock_->now_ns() - busy_since > kStallNs) {
+      health.trouble = EngineTrouble::kStalled;
       health.reason = "stalled";
     } else if (health.draining) {
+      health.trouble = EngineTrouble::kDraining;
       health.reason = "draining";
     }
-    health.ready = health.reason.empty();
     return health;
   }
 

@@ -99,6 +99,7 @@ void SequenceOutput::release(RequestOutput& out, bool is_end) {
 PositionLogprobs SequenceOutput::with_bytes(const SampledLogprobs& logprobs) const {
   PositionLogprobs out;
   out.sampled = logprobs.sampled;
+  out.rank = logprobs.rank;
   out.token_bytes = params_.tokenizer->token_bytes(logprobs.sampled.id);
   for (const TokenLogprob& top : logprobs.top) {
     out.top.push_back(top);

@@ -5,21 +5,10 @@
 #include <utility>
 
 #include "omnibus/text/tokenizer/incremental_detokenizer.h"
+#include "omnibus/text/tokenizer/vocabulary_check.h"
 
 namespace omnibus {
 namespace {
-
-std::string outside(TokenId id, int32_t vocab_size) {
-  return "token id " + std::to_string(id) + " is outside the vocabulary (0 to " +
-         std::to_string(vocab_size - 1) + ")";
-}
-
-Status check_ids(const char* field, const std::vector<TokenId>& ids, int32_t vocab_size) {
-  for (TokenId id : ids)
-    if (id < 0 || id >= vocab_size)
-      return invalid_field(field, std::string(field) + ": " + outside(id, vocab_size));
-  return absl::OkStatus();
-}
 
 bool contains(const std::vector<TokenId>& ids, TokenId id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
@@ -50,13 +39,17 @@ Status check_request(const GenerateRequest& request, int32_t vocab_size,
                      const std::vector<TokenId>& end_of_generation) {
   const SamplingParams& p = request.sampling;
   if (request.n < 1) return invalid_field("n", "n must be at least 1, not " + std::to_string(request.n));
-  OMNIBUS_RETURN_IF_ERROR(check_ids("prompt", request.prompt_token_ids, vocab_size));
-  OMNIBUS_RETURN_IF_ERROR(check_ids("stop_token_ids", p.stop_token_ids, vocab_size));
-  OMNIBUS_RETURN_IF_ERROR(check_ids("allowed_token_ids", p.allowed_token_ids, vocab_size));
+  OMNIBUS_RETURN_IF_ERROR(check_in_vocabulary("prompt", request.prompt_token_ids, vocab_size));
+  OMNIBUS_RETURN_IF_ERROR(check_in_vocabulary("stop_token_ids", p.stop_token_ids, vocab_size));
+  OMNIBUS_RETURN_IF_ERROR(check_in_vocabulary("allowed_token_ids", p.allowed_token_ids, vocab_size));
   OMNIBUS_RETURN_IF_ERROR(check_allowed(p, end_of_generation));
+  OMNIBUS_RETURN_IF_ERROR(check_in_vocabulary("logprob_token_ids", p.logprob_token_ids, vocab_size));
   for (const auto& [id, bias] : p.logit_bias)
-    if (id < 0 || id >= vocab_size)
-      return invalid_field("logit_bias", "logit_bias: " + outside(id, vocab_size));
+    OMNIBUS_RETURN_IF_ERROR(check_in_vocabulary("logit_bias", {&id, 1}, vocab_size));
+  for (const auto& ids : p.bad_sequences) {
+    if (ids.empty()) return invalid_field("bad_words", "a bad word has no token");
+    OMNIBUS_RETURN_IF_ERROR(check_in_vocabulary("bad_words", ids, vocab_size));
+  }
   for (const std::string& stop : p.stop) {
     if (stop.empty()) return invalid_field("stop", "a stop string must not be empty");
     if (!is_utf8(stop)) return invalid_field("stop", "a stop string is not valid UTF-8");

@@ -12,7 +12,7 @@
 namespace omnibus {
 namespace {
 
-constexpr size_t kMaxStops = 64, kMaxStopBytes = 256;
+constexpr size_t kMaxStops = 64, kMaxStringBytes = 256;
 constexpr size_t kMaxPrompts = 256;
 constexpr size_t kMaxKwargBytes = 4096;
 
@@ -29,13 +29,20 @@ bool is_token_id(const Json& value) {
   return number >= 0 && number <= std::numeric_limits<int32_t>::max() && number == std::floor(number);
 }
 
-Status check_one_stop(const std::string& param, const Json& value) {
+Status check_short_string(const std::string& param, const Json& value) {
   if (!value.is_string()) return wrong(param, "must be a string, got " + quote_value(value), "invalid_type");
   const size_t size = value.get_ref<const std::string&>().size();
   if (size == 0) return wrong(param, "must not be empty");
-  if (size > kMaxStopBytes) {
-    return wrong(param, fmt::format("must have at most {} bytes, got {}", kMaxStopBytes, size),
+  if (size > kMaxStringBytes) {
+    return wrong(param, fmt::format("must have at most {} bytes, got {}", kMaxStringBytes, size),
                  "string_above_max_length");
+  }
+  return {};
+}
+
+Status check_short_strings(std::string_view name, const Json& value) {
+  for (size_t i = 0; i < value.size(); ++i) {
+    OMNIBUS_RETURN_IF_ERROR(check_short_string(fmt::format("{}[{}]", name, i), value[i]));
   }
   return {};
 }
@@ -60,11 +67,11 @@ bool is_stream_option(std::string_view key) {
 
 Status check_not_zero(std::string_view name, const Json& value) {
   if (value.get<double>() != 0) return {};
-  return wrong(name, "must be at least 1, or -1 for no limit, got 0", "integer_below_min_value");
+  return wrong(name, "must be at least 1, or -1 for as many as fit, got 0", "integer_below_min_value");
 }
 
 Status check_stop(std::string_view name, const Json& value) {
-  if (value.is_string()) return check_one_stop(std::string(name), value);
+  if (value.is_string()) return check_short_string(std::string(name), value);
   if (!value.is_array()) {
     return wrong(name, "must be a string or an array of strings, got " + quote_value(value), "invalid_type");
   }
@@ -72,10 +79,33 @@ Status check_stop(std::string_view name, const Json& value) {
     return wrong(name, fmt::format("must have at most {} items, got {}", kMaxStops, value.size()),
                  "array_above_max_length");
   }
+  return check_short_strings(name, value);
+}
+
+Status check_priority(std::string_view name, const Json& value) {
+  if (value == 0) return {};
+  return invalid_field(
+      name,
+      fmt::format("Invalid '{}': requests are served in order of arrival (no priority scheduling): must be "
+                  "0, got {}",
+                  name, quote_value(value)),
+      "unsupported_parameter");
+}
+
+Status check_bad_words(std::string_view name, const Json& value) { return check_short_strings(name, value); }
+
+Status check_documents(std::string_view name, const Json& value) {
   for (size_t i = 0; i < value.size(); ++i) {
-    OMNIBUS_RETURN_IF_ERROR(check_one_stop(fmt::format("{}[{}]", name, i), value[i]));
+    if (value[i].is_object()) continue;
+    return wrong(fmt::format("{}[{}]", name, i), "must be an object, got " + quote_value(value[i]),
+                 "invalid_type");
   }
   return {};
+}
+
+Status check_truncation_side(std::string_view name, const Json& value) {
+  if (value == "left" || value == "right") return {};
+  return wrong(name, "must be left or right, got " + quote_value(value));
 }
 
 Status check_logit_bias(std::string_view name, const Json& value) {

@@ -10,6 +10,14 @@
 namespace omnibus {
 
 Status check_not_zero(std::string_view name, const Json& value);
+// 0, the priority of everybody.
+Status check_priority(std::string_view name, const Json& value);
+// Strings of 1 to 256 bytes.
+Status check_bad_words(std::string_view name, const Json& value);
+// Objects.
+Status check_documents(std::string_view name, const Json& value);
+// "left" or "right".
+Status check_truncation_side(std::string_view name, const Json& value);
 // A string, or at most 64 strings; each of 1 to 256 bytes.
 Status check_stop(std::string_view name, const Json& value);
 // Keys are token ids in decimal, values numbers within [-100, 100].

@@ -5,6 +5,8 @@
 #include "omnibus/base/common/clock.h"
 #include "omnibus/base/common/log.h"
 
+#include "best_choices.h"
+
 namespace omnibus {
 namespace {
 
@@ -150,6 +152,9 @@ void Generation::stream(int32_t choice, RequestOutput output) {
 void Generation::gather(int32_t choice, RequestOutput output) {
   merge_output(choices_[static_cast<size_t>(choice)], std::move(output));
   if (open_ > 0) return;
+  if (options_.choices_kept > 0) {
+    choices_ = best_choices(std::move(choices_), options_.choices_per_prompt, options_.choices_kept);
+  }
   HttpResponse response = format_->whole(choices_, totals_);
   const auto headers = answer_headers();
   response.headers.insert(response.headers.end(), headers.begin(), headers.end());

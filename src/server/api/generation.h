@@ -19,7 +19,8 @@ namespace omnibus {
 
 struct GenerationOptions {
   bool stream = false;
-  int32_t choices_per_prompt = 1;
+  int32_t choices_per_prompt = 1;  // that the engine makes
+  int32_t choices_kept = 0;        // of these, the best; 0: all. Not streamed
   // The tokens made are not wanted, only the prompt (max_tokens: 0): their text is dropped.
   bool prompt_only = false;
   std::string param;  // names the field in errors about the prompt: "messages" or "prompt"

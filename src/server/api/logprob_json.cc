@@ -48,6 +48,29 @@ Json chat_logprobs(const std::vector<PositionLogprobs>& positions, bool as_ids) 
   return out;
 }
 
+Json prompt_logprobs_json(const std::vector<PositionLogprobs>& positions, int32_t top) {
+  Json out = Json::array();
+  for (const PositionLogprobs& position : positions) {
+    if (position.sampled.id == kNoToken) {
+      out.push_back(nullptr);
+      continue;
+    }
+    Json entry = Json::object();
+    const auto add = [&](const TokenLogprob& token, int32_t rank, const std::string& bytes) {
+      Json& value = entry[std::to_string(token.id)];
+      value["logprob"] = token.logprob;
+      value["rank"] = rank;
+      value["decoded_token"] = logprob_token_text(token.id, bytes, false);
+    };
+    add(position.sampled, position.rank, position.token_bytes);
+    for (size_t i = 0; i < std::min(position.top.size(), static_cast<size_t>(top)); ++i) {
+      add(position.top[i], static_cast<int32_t>(i) + 1, position.top_bytes[i]);
+    }
+    out.push_back(std::move(entry));
+  }
+  return out;
+}
+
 void LegacyLogprobs::push(const PositionLogprobs& position, bool has_value, int64_t offset) {
   positions_.push_back(position);
   has_value_.push_back(has_value);

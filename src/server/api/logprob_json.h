@@ -17,6 +17,10 @@ std::string logprob_token_text(TokenId id, const std::string& bytes, bool as_id)
 // chat: [{token, logprob, bytes, top_logprobs: [...]}]
 Json chat_logprobs(const std::vector<PositionLogprobs>& positions, bool as_ids);
 
+// vLLM's form for a prompt: one value per token, null for the first, else a map id -> {logprob, rank,
+// decoded_token} of the token itself and the `top` likeliest.
+Json prompt_logprobs_json(const std::vector<PositionLogprobs>& positions, int32_t top);
+
 // Legacy completions: {tokens, token_logprobs, top_logprobs, text_offset}, gathered over the updates of one
 // choice. Offsets count characters from the start of the (echoed prompt and) text.
 class LegacyLogprobs {

@@ -1,9 +1,14 @@
 #include "prompt.h"
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "omnibus/text/tokenizer/vocabulary_check.h"
+
+#include "continuation.h"
 #include "field_rule.h"
 
 namespace omnibus {
@@ -43,6 +48,12 @@ void note_fields_without_effect(const ChatTemplate& chat_template, const RenderO
     const auto again = chat_template.render(variables, options);
     return again.ok() && again->text == text;
   };
+  if (variables.contains("documents")) {
+    Json kept = variables;
+    variables.erase("documents");
+    if (same_without_them()) ignored.emplace_back("documents");
+    variables = std::move(kept);
+  }
   if (variables.contains("reasoning_effort")) {
     Json kept = variables;
     variables.erase("reasoning_effort");
@@ -61,6 +72,63 @@ void note_fields_without_effect(const ChatTemplate& chat_template, const RenderO
   ignored.insert(ignored.end(), names.begin(), names.end());
 }
 
+// Whether a template shows a second system message: some take the first and skip or refuse the others.
+bool takes_two_system_messages(const ChatTemplate& chat_template, const RenderOptions& options) {
+  constexpr const char* kSecond = "omnibus-second-system-message";
+  Json probe;
+  probe["messages"] = Json::array();
+  for (const auto& [role, content] :
+       {std::pair{"system", "first"}, std::pair{"system", kSecond}, std::pair{"user", "hello"}}) {
+    probe["messages"].push_back({{"role", role}, {"content", content}});
+  }
+  const auto rendered = chat_template.render(probe, options);
+  return rendered.ok() && rendered->text.find(kSecond) != std::string::npos;
+}
+
+// Leading system messages as one, for a template that takes only one.
+void join_system_messages(const ChatTemplate& chat_template, const RenderOptions& options, Json& messages) {
+  size_t leading = 0;
+  while (leading < messages.size() && messages[leading]["role"] == "system") ++leading;
+  if (leading < 2 || takes_two_system_messages(chat_template, options)) return;
+  std::string& joined = messages[0]["content"].get_ref<std::string&>();
+  for (size_t i = 1; i < leading; ++i) joined += "\n\n" + messages[i]["content"].get<std::string>();
+  messages.erase(messages.begin() + 1, messages.begin() + static_cast<ptrdiff_t>(leading));
+}
+
+// Cuts `ids` to what `truncation` allows; 400 for more than the context. Returns how many went at the left.
+StatusOr<size_t> truncate(const ApiContext& context, const PromptTruncation& truncation,
+                          std::vector<TokenId>& ids) {
+  if (!truncation.most_tokens) return size_t{0};
+  const int64_t context_length = context.max_model_len();
+  int64_t most = *truncation.most_tokens;
+  if (most > context_length) {
+    return invalid_field("truncate_prompt_tokens",
+                         fmt::format("Invalid 'truncate_prompt_tokens': must be at most {}, the context of "
+                                     "the model, got {}",
+                                     context_length, most),
+                         "integer_above_max_value");
+  }
+  if (most < 0) most = std::max<int64_t>(context_length - 1, 1);
+  const auto keep = static_cast<size_t>(most);
+  if (ids.size() <= keep) return size_t{0};
+  const size_t gone = ids.size() - keep;
+  const bool left = truncation.side == TruncationSide::kLeft;
+  const auto from = left ? ids.begin() : ids.begin() + static_cast<ptrdiff_t>(keep);
+  ids.erase(from, from + static_cast<ptrdiff_t>(gone));
+  return left ? gone : size_t{0};
+}
+
+Status truncate_text_prompt(const ApiContext& context, const PromptTruncation& truncation,
+                            TextPrompt& prompt) {
+  const size_t before = prompt.ids.size();
+  OMNIBUS_ASSIGN_OR_RETURN(const size_t gone_left, truncate(context, truncation, prompt.ids));
+  if (prompt.ids.size() == before) return {};
+  if (gone_left > 0) prompt.added_prefix = 0;
+  const auto own = std::span(prompt.ids).subspan(prompt.added_prefix);
+  prompt.text = context.tokenizer().decode(own, /*skip_special_tokens=*/false);
+  return {};
+}
+
 StatusOr<TextPrompt> encode_one(const ApiContext& context, const Json& prompt, bool add_special_tokens) {
   const Tokenizer& tokenizer = context.tokenizer();
   TextPrompt result;
@@ -74,15 +142,8 @@ StatusOr<TextPrompt> encode_one(const ApiContext& context, const Json& prompt, b
     result.added_prefix = added ? 1 : 0;
     return result;
   }
-  for (const Json& item : prompt) {
-    const int64_t id = integer_of(item);
-    if (id >= tokenizer.vocab_size()) {
-      return invalid_field(
-          "prompt", fmt::format("Invalid 'prompt': token id {} is not in the vocabulary of {} tokens", id,
-                                tokenizer.vocab_size()));
-    }
-    result.ids.push_back(static_cast<TokenId>(id));
-  }
+  for (const Json& item : prompt) result.ids.push_back(static_cast<TokenId>(integer_of(item)));
+  OMNIBUS_RETURN_IF_ERROR(check_in_vocabulary("prompt", result.ids, tokenizer.vocab_size()));
   result.text = tokenizer.decode(result.ids, /*skip_special_tokens=*/false);
   return result;
 }
@@ -98,23 +159,55 @@ StatusOr<std::vector<TokenId>> encode_chat(const ApiContext& context, ChatPrompt
     variables["reasoning_effort"] = input.reasoning_effort;
     if (input.reasoning_effort == "none") variables["enable_thinking"] = false;
   }
-  variables["messages"] = std::move(input.messages);
+  if (!input.documents.empty()) variables["documents"] = std::move(input.documents);
   RenderOptions options = render_options_for(tokenizer);
   options.add_generation_prompt = input.add_generation_prompt;
-  const auto rendered = chat_template->render(variables, options);
+  join_system_messages(*chat_template, options, input.messages);
+  std::string open_message;
+  if (input.continue_final_message) {
+    OMNIBUS_ASSIGN_OR_RETURN(open_message, mark_final_message(input.messages));
+  }
+  variables["messages"] = std::move(input.messages);
+  auto rendered = chat_template->render(variables, options);
   if (!rendered.ok()) return invalid_field("messages", status_message(rendered.status()));
   if (rendered->text.size() > kMaxPromptBytes) return too_long("messages");
   note_fields_without_effect(*chat_template, options, rendered->text, std::move(variables), ignored);
-  return tokenizer.encode(rendered->segments(), EncodeOptions{input.add_special_tokens});
+  if (input.continue_final_message) OMNIBUS_RETURN_IF_ERROR(cut_at_mark(open_message, *rendered));
+  auto ids = tokenizer.encode(rendered->segments(), EncodeOptions{input.add_special_tokens});
+  OMNIBUS_RETURN_IF_ERROR(truncate(context, input.truncation, ids).status());
+  return ids;
+}
+
+Status resolve_ending(const ApiContext& context, std::optional<bool> add_generation_prompt,
+                      std::optional<bool> continue_final_message, ChatPromptInput& input) {
+  if (continue_final_message.value_or(false) && add_generation_prompt.value_or(false)) {
+    return invalid_field("continue_final_message",
+                         "'continue_final_message' and 'add_generation_prompt' cannot both be true");
+  }
+  const Json& messages = input.messages;
+  const bool open_end = messages.back()["role"] == "assistant";
+  if (open_end && context.config.prefill_assistant && !add_generation_prompt && !continue_final_message) {
+    if (messages.size() > 1 && messages[messages.size() - 2]["role"] == "assistant") {
+      return invalid_field("messages",
+                           "Invalid 'messages': two assistant messages at the end, and this server goes on "
+                           "with the last message (--prefill-assistant): only one can be");
+    }
+    continue_final_message = true;
+  }
+  input.continue_final_message = continue_final_message.value_or(false);
+  input.add_generation_prompt = add_generation_prompt.value_or(!input.continue_final_message);
+  return {};
 }
 
 StatusOr<std::vector<TextPrompt>> encode_prompts(const ApiContext& context, const Json& prompt,
-                                                 bool add_special_tokens) {
+                                                 bool add_special_tokens,
+                                                 const PromptTruncation& truncation) {
   std::vector<TextPrompt> prompts;
   const bool many = prompt.is_array() && !prompt[0].is_number();
   for (size_t i = 0; i < (many ? prompt.size() : 1); ++i) {
     OMNIBUS_ASSIGN_OR_RETURN(TextPrompt one,
                              encode_one(context, many ? prompt[i] : prompt, add_special_tokens));
+    OMNIBUS_RETURN_IF_ERROR(truncate_text_prompt(context, truncation, one));
     if (!one.ids.empty()) one.first_bytes = context.tokenizer().token_bytes(one.ids.front());
     prompts.push_back(std::move(one));
   }

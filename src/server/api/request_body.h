@@ -17,12 +17,13 @@ struct ParsedBody {
   std::vector<std::string> ignored;  // names of what had no effect
 };
 
+// `initial`: what the fields are that the body leaves out.
 template <typename Fields>
 StatusOr<ParsedBody<Fields>> parse_body(const HttpRequest& request, std::span<const Field<Fields>> table,
-                                        const FieldOptions& options) {
+                                        const FieldOptions& options, Fields initial = {}) {
   OMNIBUS_ASSIGN_OR_RETURN(Json body, parse_json(request.body));
   if (!body.is_object()) return absl::InvalidArgumentError("The body must be a JSON object");
-  ParsedBody<Fields> parsed;
+  ParsedBody<Fields> parsed{std::move(initial), {}};
   OMNIBUS_RETURN_IF_ERROR(take_fields(body, table, options, parsed.fields, parsed.ignored));
   return parsed;
 }

@@ -28,9 +28,9 @@ Outbox::Outbox(AnswerContext context, std::function<void()> wake)
 // Called with the lock held.
 std::string Outbox::head(const HttpResponse& response, bool chunked) {
   if (context_.draining && context_.draining->load()) close_ = true;
-  std::string out =
-      fmt::format("HTTP/1.1 {} {}\r\nServer: omnibus\r\nDate: {}\r\nx-request-id: {}\r\n", response.status,
-                  http_reason(response.status), http_date(), context_.request_id);
+  std::string out = fmt::format(
+      "HTTP/1.1 {} {}\r\nServer: omnibus\r\nDate: {}\r\nx-request-id: {}\r\nrequest-id: {}\r\n",
+      response.status, http_reason(response.status), http_date(), context_.request_id, context_.request_id);
   if (!response.content_type.empty()) {
     out += fmt::format("Content-Type: {}\r\nX-Content-Type-Options: nosniff\r\n", response.content_type);
   }

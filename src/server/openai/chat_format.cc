@@ -88,6 +88,7 @@ std::string ChatFormat::stream_update(int32_t index, const RequestOutput& output
     delta["role"] = "assistant";
     delta["content"] = "";
     events += chunk(choice_json(index, std::move(delta)), usage);
+    if (!options_.echo.empty()) events += chunk(choice_json(index, {{"content", options_.echo}}), usage);
   }
   const bool ids = options_.return_token_ids && !output.token_ids.empty();
   if (!output.text.empty() || !output.logprobs.empty() || ids) {
@@ -122,7 +123,7 @@ Json ChatFormat::whole_body(const std::vector<ChoiceResult>& choices, const Usag
     Json choice;
     choice["index"] = i;
     choice["message"]["role"] = "assistant";
-    choice["message"]["content"] = choices[i].text;
+    choice["message"]["content"] = options_.echo + choices[i].text;
     choice["message"]["refusal"] = nullptr;
     choice["logprobs"] = logprobs_json(choices[i]);
     choice["finish_reason"] = to_string(choices[i].finish_reason.value_or(FinishReason::kStop));
@@ -131,6 +132,9 @@ Json ChatFormat::whole_body(const std::vector<ChoiceResult>& choices, const Usag
     list.push_back(std::move(choice));
   }
   out["usage"] = usage_json(usage);
+  if (options_.prompt_logprobs) {
+    out["prompt_logprobs"] = prompt_logprobs_json(choices.front().prompt_logprobs, *options_.prompt_logprobs);
+  }
   if (options_.return_token_ids) out["prompt_token_ids"] = options_.prompt_token_ids;
   return out;
 }

@@ -1,7 +1,9 @@
 // The shapes of POST /v1/chat/completions: chat.completion and chat.completion.chunk.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,9 +19,11 @@ struct ChatFormatOptions {
   bool logprobs = false;
   bool tokens_as_token_ids = false;
   bool return_token_ids = false;
-  bool include_usage = false;             // a last chunk with the usage; null before
-  bool continuous_usage = false;          // usage so far on each chunk
-  std::vector<TokenId> prompt_token_ids;  // when return_token_ids
+  bool include_usage = false;              // a last chunk with the usage; null before
+  bool continuous_usage = false;           // usage so far on each chunk
+  std::vector<TokenId> prompt_token_ids;   // when return_token_ids
+  std::optional<int32_t> prompt_logprobs;  // alternatives per token of the prompt; absent: none of it
+  std::string echo;                        // text in front of each answer
 };
 
 std::unique_ptr<AnswerFormat> make_chat_format(ChatFormatOptions options);

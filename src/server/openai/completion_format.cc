@@ -58,8 +58,11 @@ Json CompletionFormat::head() const {
 
 void CompletionFormat::add_logprobs(State& state, const TextPrompt& prompt,
                                     const RequestOutput& output) const {
-  for (size_t i = 0; i < output.prompt_logprobs.size(); ++i) {
+  const size_t echoed = options_.echo ? output.prompt_logprobs.size() : 0;
+  const auto top = static_cast<size_t>(*options_.logprobs);
+  for (size_t i = 0; i < echoed; ++i) {
     PositionLogprobs position = output.prompt_logprobs[i];
+    if (position.top.size() > top) position.top.resize(top);  // prompt_logprobs asked for more
     if (i == 0) {
       // Nothing stands before the first token: it has a text and no probability.
       position.sampled.id = prompt.ids[0];
@@ -88,6 +91,9 @@ Json CompletionFormat::choice_json(size_t index, const RequestOutput& output) {
   }
   choice["finish_reason"] = output.finish_reason ? Json(to_string(*output.finish_reason)) : Json(nullptr);
   choice["stop_reason"] = stop_reason_json(output.stop_cause);
+  if (options_.prompt_logprobs) {
+    choice["prompt_logprobs"] = prompt_logprobs_json(output.prompt_logprobs, *options_.prompt_logprobs);
+  }
   if (options_.return_token_ids) {
     choice["token_ids"] = output.token_ids;
     if (first) choice["prompt_token_ids"] = prompt.ids;

@@ -1,7 +1,9 @@
 // The shape of POST /v1/completions: text_completion, whole and streamed.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +17,8 @@ struct CompletionFormatOptions {
   std::vector<TextPrompt> prompts;  // choice i belongs to prompt i / choices_per_prompt
   int32_t choices_per_prompt = 1;
   bool echo = false;
-  bool logprobs = false;
+  // Alternatives per token of the answer (with echo: and of the prompt), and of the prompt by itself.
+  std::optional<int32_t> logprobs, prompt_logprobs;
   bool tokens_as_token_ids = false;
   bool return_token_ids = false;
   bool include_usage = false;

@@ -29,6 +29,7 @@ HttpResponse render_openai_error(const Status& error, std::string_view /*path*/)
   response.body = dump_json(error_json(error));
   if (detail.retry_after_ms > 0) {
     response.headers.emplace_back("Retry-After", std::to_string((detail.retry_after_ms + 999) / 1000));
+    response.headers.emplace_back("retry-after-ms", std::to_string(detail.retry_after_ms));
   } else if (detail.http == 503) {
     response.headers.emplace_back("Retry-After", "1");
   }

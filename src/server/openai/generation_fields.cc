@@ -1,5 +1,6 @@
 #include "generation_fields.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 
@@ -16,6 +17,9 @@ constexpr unsigned kChat = kOnChat, kCompl = kOnCompletions, kBoth = kOnChat | k
 constexpr double kInt32Max = 2147483647.0;
 // A repetition penalty beyond these turns logits into infinities.
 constexpr double kPenaltyMin = 1e-6, kPenaltyMax = 1e6;
+
+// vLLM's: below it, logits divided by the temperature lose their meaning in float.
+constexpr float kLowestTemperature = 0.01F;
 
 int32_t to_int32(const Json& v) { return static_cast<int32_t>(integer_of(v)); }
 
@@ -81,6 +85,23 @@ void add_inputs(Table& t) {
   t.push_back(flag("add_special_tokens", kBoth, [](F& f, Json& v) { f.add_special_tokens = v.get<bool>(); }));
   t.push_back(
       flag("add_generation_prompt", kChat, [](F& f, Json& v) { f.add_generation_prompt = v.get<bool>(); }));
+  t.push_back(
+      flag("continue_final_message", kChat, [](F& f, Json& v) { f.continue_final_message = v.get<bool>(); }));
+  t.push_back(
+      used({.name = "documents", .routes = kChat, .type = T::kArray, .max = 1024, .check = check_documents},
+           [](F& f, Json& v) { f.documents = std::move(v); }));
+  t.push_back(used({.name = "truncate_prompt_tokens",
+                    .routes = kBoth,
+                    .type = T::kInteger,
+                    .min = -1,
+                    .max = kInt32Max,
+                    .check = check_not_zero},
+                   [](F& f, Json& v) { f.truncate_prompt_tokens = integer_of(v); }));
+  t.push_back(
+      used({.name = "truncation_side", .routes = kBoth, .type = T::kString, .check = check_truncation_side},
+           [](F& f, Json& v) {
+             f.truncation_side = v == "right" ? TruncationSide::kRight : TruncationSide::kLeft;
+           }));
   t.push_back(used({.name = "chat_template", .routes = kChat, .type = T::kString, .min = 1},
                    [](F& f, Json& v) { f.chat_template = v.get<std::string>(); }));
   t.push_back(used({.name = "chat_template_kwargs",
@@ -103,7 +124,10 @@ void add_inputs(Table& t) {
 
 void add_sampling(Table& t) {
   t.push_back(used({.name = "temperature", .routes = kBoth, .type = T::kNumber, .min = 0, .max = 2},
-                   [](F& f, Json& v) { f.sampling.temperature = v.get<float>(); }));
+                   [](F& f, Json& v) {
+                     const auto value = v.get<float>();
+                     f.sampling.temperature = value > 0 ? std::max(value, kLowestTemperature) : 0.0F;
+                   }));
   t.push_back(used({.name = "top_p", .routes = kBoth, .type = T::kNumber, .min = 0, .max = 1},
                    [](F& f, Json& v) { f.sampling.top_p = v.get<float>(); }));
   t.push_back(used({.name = "top_k", .routes = kBoth, .type = T::kInteger, .min = -1, .max = kInt32Max},
@@ -115,7 +139,10 @@ void add_sampling(Table& t) {
                     .type = T::kNumber,
                     .min = kPenaltyMin,
                     .max = kPenaltyMax},
-                   [](F& f, Json& v) { f.sampling.repetition_penalty = v.get<float>(); }));
+                   [](F& f, Json& v) { f.repetition_penalty = v.get<float>(); }));
+  t.push_back(used(
+      {.name = "repeat_penalty", .routes = kBoth, .type = T::kNumber, .min = kPenaltyMin, .max = kPenaltyMax},
+      [](F& f, Json& v) { f.repeat_penalty = v.get<float>(); }));
   t.push_back(used({.name = "frequency_penalty", .routes = kBoth, .type = T::kNumber, .min = -2, .max = 2},
                    [](F& f, Json& v) { f.sampling.frequency_penalty = v.get<float>(); }));
   t.push_back(used({.name = "presence_penalty", .routes = kBoth, .type = T::kNumber, .min = -2, .max = 2},
@@ -130,11 +157,14 @@ void add_sampling(Table& t) {
                     .max = 1048576,
                     .check = check_token_ids},
                    [](F& f, Json& v) { f.sampling.allowed_token_ids = to_ids(v); }));
+  t.push_back(
+      used({.name = "bad_words", .routes = kBoth, .type = T::kArray, .max = 1024, .check = check_bad_words},
+           [](F& f, Json& v) { f.bad_words = v.get<std::vector<std::string>>(); }));
   t.push_back(used({.name = "seed", .routes = kBoth, .type = T::kInteger},
                    [](F& f, Json& v) { f.seed = integer_of(v); }));
   t.push_back(used({.name = "n", .routes = kBoth, .type = T::kInteger, .min = 1, .max = 128},
                    [](F& f, Json& v) { f.n = to_int32(v); }));
-  t.push_back(used({.name = "best_of", .routes = kCompl, .type = T::kInteger, .min = 0, .max = 128},
+  t.push_back(used({.name = "best_of", .routes = kCompl, .type = T::kInteger, .min = 0, .max = 20},
                    [](F& f, Json& v) { f.best_of = integer_of(v); }));
 }
 
@@ -165,6 +195,12 @@ void add_stopping(Table& t) {
                    [](F& f, Json& v) { f.sampling.skip_special_tokens = v.get<bool>(); }));
 }
 
+// Under the order of arrival, which is the only one there is, no request goes before another.
+void add_order(Table& t) {
+  t.push_back(used({.name = "priority", .routes = kBoth, .type = T::kInteger, .check = check_priority},
+                   [](F& /*f*/, Json& /*v*/) {}));
+}
+
 void add_output(Table& t) {
   t.push_back(flag("stream", kBoth, [](F& f, Json& v) { f.stream = v.get<bool>(); }));
   t.push_back(used({.name = "stream_options",
@@ -175,11 +211,18 @@ void add_output(Table& t) {
                     .check = check_stream_options},
                    take_stream_options));
   t.push_back(flag("logprobs", kChat, [](F& f, Json& v) { f.logprobs = v.get<bool>(); }));
-  t.push_back(used({.name = "logprobs", .routes = kCompl, .type = T::kInteger, .min = 0, .max = 20},
+  t.push_back(used({.name = "logprobs", .routes = kCompl, .type = T::kInteger, .min = -1, .max = kInt32Max},
                    [](F& f, Json& v) { f.logprob_count = to_int32(v); }));
-  t.push_back(used({.name = "top_logprobs", .routes = kChat, .type = T::kInteger, .min = 0, .max = 20},
-                   [](F& f, Json& v) { f.top_logprobs = to_int32(v); }));
-  t.push_back(flag("echo", kCompl, [](F& f, Json& v) { f.echo = v.get<bool>(); }));
+  t.push_back(
+      used({.name = "top_logprobs", .routes = kChat, .type = T::kInteger, .min = -1, .max = kInt32Max},
+           [](F& f, Json& v) { f.top_logprobs = to_int32(v); }));
+  t.push_back(
+      used({.name = "prompt_logprobs", .routes = kBoth, .type = T::kInteger, .min = -1, .max = kInt32Max},
+           [](F& f, Json& v) { f.prompt_logprobs = to_int32(v); }));
+  t.push_back(used(
+      {.name = "logprob_token_ids", .routes = kBoth, .type = T::kArray, .max = 128, .check = check_token_ids},
+      [](F& f, Json& v) { f.sampling.logprob_token_ids = to_ids(v); }));
+  t.push_back(flag("echo", kBoth, [](F& f, Json& v) { f.echo = v.get<bool>(); }));
   t.push_back(flag("return_token_ids", kBoth, [](F& f, Json& v) { f.return_token_ids = v.get<bool>(); }));
   t.push_back(flag("return_tokens_as_token_ids", kBoth,
                    [](F& f, Json& v) { f.tokens_as_token_ids = v.get<bool>(); }));
@@ -187,10 +230,10 @@ void add_output(Table& t) {
 
 // Known to clients of OpenAI, vLLM or llama.cpp, and without any effect on the answer.
 void add_ignored(Table& t) {
-  for (const char* name : {"user", "request_id", "session_id", "spaces_between_special_tokens",
-                           "cache_prompt", "id_slot", "verbose", "keep_alive", "options", "xtc_threshold",
-                           "dry_base", "dry_allowed_length", "dry_penalty_last_n", "dry_sequence_breakers",
-                           "mirostat_tau", "mirostat_eta", "dynatemp_exponent", "truncation_side"}) {
+  for (const char* name :
+       {"user", "request_id", "session_id", "spaces_between_special_tokens", "cache_prompt", "id_slot",
+        "verbose", "keep_alive", "options", "xtc_threshold", "dry_base", "dry_allowed_length",
+        "dry_penalty_last_n", "dry_sequence_breakers", "mirostat_tau", "mirostat_eta", "dynatemp_exponent"}) {
     t.push_back(ignored(name, kBoth));
   }
   for (const char* name :
@@ -207,9 +250,6 @@ void add_unsupported(Table& t) {
   t.push_back(unsupported("functions", kChat, "[]"));
   t.push_back(unsupported("function_call", kChat, R"("none")"));
   t.push_back(unsupported("modalities", kChat, R"(["text"])"));
-  t.push_back(unsupported("continue_final_message", kChat, "false"));
-  t.push_back(unsupported("echo", kChat, "false"));
-  t.push_back(unsupported("documents", kChat, "[]"));
   t.push_back(unsupported("include_reasoning", kChat, "true"));
   t.push_back(unsupported("thinking_token_budget", kChat, "-1"));
   t.push_back(unsupported("reasoning_budget_tokens", kChat, "-1"));
@@ -218,24 +258,23 @@ void add_unsupported(Table& t) {
   for (const char* name : {"audio", "prediction", "web_search_options", "moderation"}) {
     t.push_back(unsupported(name, kChat, ""));
   }
-  for (const char* name : {"structured_outputs", "guided_json", "guided_regex", "guided_choice",
-                           "guided_grammar", "guided_whitespace_pattern", "grammar", "json_schema",
-                           "truncate_prompt_tokens", "prompt_logprobs", "samplers", "repetition_detection"}) {
+  for (const char* name :
+       {"structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar",
+        "guided_whitespace_pattern", "grammar", "json_schema", "samplers", "repetition_detection"}) {
     t.push_back(unsupported(name, kBoth, ""));
   }
   for (const char* name : {"mm_processor_kwargs", "media_io_kwargs", "kv_transfer_params", "vllm_xargs"}) {
     t.push_back(unsupported(name, kBoth, "{}"));
   }
-  for (const char* name : {"bad_words", "logprob_token_ids"}) t.push_back(unsupported(name, kBoth, "[]"));
   for (const char* name : {"use_beam_search", "return_prompt_text", "return_token_offsets", "return_progress",
                            "timings_per_token"}) {
     t.push_back(unsupported(name, kBoth, "false"));
   }
-  for (const char* name : {"length_penalty", "typical_p", "repeat_penalty", "stream_interval"}) {
+  for (const char* name : {"length_penalty", "typical_p", "stream_interval"}) {
     t.push_back(unsupported(name, kBoth, "1"));
   }
-  for (const char* name : {"priority", "xtc_probability", "dry_multiplier", "mirostat", "dynatemp_range",
-                           "n_probs", "min_keep"}) {
+  for (const char* name :
+       {"xtc_probability", "dry_multiplier", "mirostat", "dynatemp_range", "n_probs", "min_keep"}) {
     t.push_back(unsupported(name, kBoth, "0"));
   }
   t.push_back(unsupported("top_n_sigma", kBoth, "-1"));
@@ -246,6 +285,7 @@ Table make_table() {
   add_inputs(table);
   add_sampling(table);
   add_stopping(table);
+  add_order(table);
   add_output(table);
   add_ignored(table);
   add_unsupported(table);

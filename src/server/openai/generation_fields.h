@@ -12,6 +12,7 @@
 #include "omnibus/contract/request/sampling_params.h"
 
 #include "api/field_rule.h"
+#include "api/prompt.h"
 
 namespace omnibus {
 
@@ -25,6 +26,8 @@ struct GenerationFields {
   std::optional<int64_t> seed;
   int32_t n = 1;
   std::optional<int64_t> best_of;
+  std::optional<float> repetition_penalty, repeat_penalty;  // two names of one thing
+  std::vector<std::string> bad_words;
 
   bool stream = false;
   std::optional<bool> include_usage;  // stream_options was given
@@ -33,12 +36,17 @@ struct GenerationFields {
   bool logprobs = false;                 // chat
   std::optional<int32_t> top_logprobs;   // chat
   std::optional<int32_t> logprob_count;  // completions
+  std::optional<int32_t> prompt_logprobs;
   bool echo = false;
   bool return_token_ids = false;
   bool tokens_as_token_ids = false;
 
   std::optional<bool> add_special_tokens;
-  bool add_generation_prompt = true;
+  std::optional<int64_t> truncate_prompt_tokens;
+  std::optional<TruncationSide> truncation_side;
+  std::optional<bool> add_generation_prompt;
+  std::optional<bool> continue_final_message;
+  Json documents;  // array or null
   std::string chat_template;
   Json chat_template_kwargs;  // object or null
   std::string reasoning_effort;

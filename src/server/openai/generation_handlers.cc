@@ -2,6 +2,8 @@
 // can be wrong with a request is found here, before the first byte of its answer.
 #include <fmt/format.h>
 
+#include "omnibus/base/common/ids.h"
+
 #include "api/generation.h"
 #include "api/messages.h"
 #include "api/prompt.h"
@@ -21,44 +23,91 @@ constexpr size_t kMaxChoices = 1024;
 using ParsedRequest = ParsedBody<GenerationFields>;
 
 StatusOr<ParsedRequest> parse_request(const ApiContext& context, unsigned route, const HttpRequest& request) {
-  OMNIBUS_ASSIGN_OR_RETURN(
-      ParsedRequest parsed,
-      parse_body(request, generation_field_table(), FieldOptions{route, context.config.strict_fields}));
+  GenerationFields initial;
+  context.config.defaults.apply_to(initial.sampling);
+  OMNIBUS_ASSIGN_OR_RETURN(ParsedRequest parsed,
+                           parse_body(request, generation_field_table(),
+                                      FieldOptions{route, context.config.strict_fields}, std::move(initial)));
   OMNIBUS_RETURN_IF_ERROR(resolve_generation_fields(context, route, parsed.fields));
+  if (parsed.fields.truncation_side && !parsed.fields.truncate_prompt_tokens) {
+    parsed.ignored.emplace_back("truncation_side");
+  }
   return parsed;
+}
+
+int32_t choices_made(const GenerationFields& fields) {
+  return static_cast<int32_t>(fields.best_of.value_or(fields.n));
+}
+
+PromptTruncation truncation_of(const GenerationFields& fields) {
+  return {fields.truncate_prompt_tokens, fields.truncation_side.value_or(TruncationSide::kLeft)};
 }
 
 GenerationOptions options_for(const ParsedRequest& parsed, const char* param) {
   GenerationOptions options;
   options.stream = parsed.fields.stream;
-  options.choices_per_prompt = parsed.fields.n;
+  options.choices_per_prompt = choices_made(parsed.fields);
+  if (options.choices_per_prompt > parsed.fields.n) options.choices_kept = parsed.fields.n;
   options.param = param;
+  options.headers.emplace_back("openai-version", "2020-10-01");
   add_ignored_fields(options.headers, parsed.ignored);
   return options;
 }
 
-GenerateRequest engine_request(const GenerationFields& fields, std::vector<TokenId> ids) {
+// Whose cached prompts this request may share: those of the same key and salt. A salt has no '@'.
+std::string tenant_salt(const HttpRequest& request, const GenerationFields& fields) {
+  if (request.tenant.empty()) return fields.cache_salt;
+  return request.tenant + "@" + fields.cache_salt;
+}
+
+GenerateRequest engine_request(const HttpRequest& http, const GenerationFields& fields,
+                               std::vector<TokenId> ids) {
   GenerateRequest request;
   request.prompt_token_ids = std::move(ids);
   request.sampling = fields.sampling;
-  request.n = fields.n;
-  request.tenant_salt = fields.cache_salt;
+  request.n = choices_made(fields);
+  request.tenant_salt = tenant_salt(http, fields);
   return request;
 }
 
-Status start_chat(const ApiContext& context, const HttpRequest& request, const ReplyPtr& reply) {
-  OMNIBUS_ASSIGN_OR_RETURN(ParsedRequest parsed, parse_request(context, kOnChat, request));
+// The prompt of a chat, and the text that `echo` puts in front of the answer.
+struct ChatPrompt {
+  std::vector<TokenId> ids;
+  std::string echo;
+};
+
+StatusOr<ChatPrompt> chat_prompt(const ApiContext& context, ParsedRequest& parsed) {
   GenerationFields& fields = parsed.fields;
   OMNIBUS_RETURN_IF_ERROR(normalize_messages(fields.messages, context.config.strict_fields, parsed.ignored));
   ChatPromptInput input;
   input.messages = std::move(fields.messages);
   input.kwargs = std::move(fields.chat_template_kwargs);
+  input.documents = std::move(fields.documents);
   input.reasoning_effort = fields.reasoning_effort;
   input.chat_template = fields.chat_template;
-  input.add_generation_prompt = fields.add_generation_prompt;
+  OMNIBUS_RETURN_IF_ERROR(
+      resolve_ending(context, fields.add_generation_prompt, fields.continue_final_message, input));
   input.add_special_tokens = fields.add_special_tokens.value_or(false);
-  OMNIBUS_ASSIGN_OR_RETURN(std::vector<TokenId> ids, encode_chat(context, std::move(input), parsed.ignored));
+  input.truncation = truncation_of(fields);
+  ChatPrompt prompt;
+  const Json& last = input.messages.back();
+  if (fields.echo && (last["role"] == "assistant" || !input.add_generation_prompt)) {
+    prompt.echo = last["content"].get<std::string>();
+  }
+  OMNIBUS_ASSIGN_OR_RETURN(prompt.ids, encode_chat(context, std::move(input), parsed.ignored));
+  return prompt;
+}
 
+StatusOr<std::vector<TextPrompt>> completion_prompts(const ApiContext& context,
+                                                     const GenerationFields& fields) {
+  return encode_prompts(context, fields.prompt, fields.add_special_tokens.value_or(true),
+                        truncation_of(fields));
+}
+
+Status start_chat(const ApiContext& context, const HttpRequest& request, const ReplyPtr& reply) {
+  OMNIBUS_ASSIGN_OR_RETURN(ParsedRequest parsed, parse_request(context, kOnChat, request));
+  OMNIBUS_ASSIGN_OR_RETURN(ChatPrompt prompt, chat_prompt(context, parsed));
+  const GenerationFields& fields = parsed.fields;
   ChatFormatOptions format;
   format.model = context.answer_model(fields.model);
   format.fingerprint = context.config.fingerprint;
@@ -68,10 +117,12 @@ Status start_chat(const ApiContext& context, const HttpRequest& request, const R
   format.return_token_ids = fields.return_token_ids;
   format.include_usage = fields.include_usage.value_or(false);
   format.continuous_usage = format.include_usage && fields.continuous_usage;
-  if (fields.return_token_ids) format.prompt_token_ids = ids;
+  format.prompt_logprobs = fields.prompt_logprobs;
+  format.echo = std::move(prompt.echo);
+  if (fields.return_token_ids) format.prompt_token_ids = prompt.ids;
 
   std::vector<GenerateRequest> requests;
-  requests.push_back(engine_request(fields, std::move(ids)));
+  requests.push_back(engine_request(request, fields, std::move(prompt.ids)));
   Generation::start(context.engine, reply, make_chat_format(std::move(format)),
                     options_for(parsed, "messages"), std::move(requests));
   return {};
@@ -79,21 +130,21 @@ Status start_chat(const ApiContext& context, const HttpRequest& request, const R
 
 Status start_completion(const ApiContext& context, const HttpRequest& request, const ReplyPtr& reply) {
   OMNIBUS_ASSIGN_OR_RETURN(ParsedRequest parsed, parse_request(context, kOnCompletions, request));
-  GenerationFields& fields = parsed.fields;
+  const GenerationFields& fields = parsed.fields;
   CompletionFormatOptions format;
-  OMNIBUS_ASSIGN_OR_RETURN(format.prompts,
-                           encode_prompts(context, fields.prompt, fields.add_special_tokens.value_or(true)));
-  if (format.prompts.size() * static_cast<size_t>(fields.n) > kMaxChoices) {
+  OMNIBUS_ASSIGN_OR_RETURN(format.prompts, completion_prompts(context, fields));
+  if (format.prompts.size() * static_cast<size_t>(choices_made(fields)) > kMaxChoices) {
     return invalid_field("n",
                          fmt::format("Invalid 'n': prompts times n must be at most {}, got {} times {}",
-                                     kMaxChoices, format.prompts.size(), fields.n),
+                                     kMaxChoices, format.prompts.size(), choices_made(fields)),
                          "integer_above_max_value");
   }
   format.model = context.answer_model(fields.model);
   format.fingerprint = context.config.fingerprint;
   format.choices_per_prompt = fields.n;
   format.echo = fields.echo;
-  format.logprobs = fields.logprob_count.has_value();
+  format.logprobs = fields.logprob_count;
+  format.prompt_logprobs = fields.prompt_logprobs;
   format.tokens_as_token_ids = fields.tokens_as_token_ids;
   format.return_token_ids = fields.return_token_ids;
   format.include_usage = fields.include_usage.value_or(false);
@@ -103,13 +154,47 @@ Status start_completion(const ApiContext& context, const HttpRequest& request, c
   options.prompt_only = fields.max_tokens == 0;
   std::vector<GenerateRequest> requests;
   for (size_t i = 0; i < format.prompts.size(); ++i) {
-    requests.push_back(engine_request(fields, format.prompts[i].ids));
+    requests.push_back(engine_request(request, fields, format.prompts[i].ids));
     // Each prompt of a list draws like a request of its own.
     if (!fields.seed) requests.back().sampling.seed += i;
   }
   Generation::start(context.engine, reply, make_completion_format(std::move(format)), std::move(options),
                     std::move(requests));
   return {};
+}
+
+// What vLLM answers for a prompt that is not run: enough to run it elsewhere.
+Json rendered_json(const ApiContext& context, const GenerationFields& fields, const char* id,
+                   const std::vector<TokenId>& ids) {
+  Json out;
+  out["request_id"] = random_id(id);
+  out["token_ids"] = ids;
+  out["features"] = nullptr;
+  out["model"] = context.answer_model(fields.model);
+  return out;
+}
+
+HttpResponse rendered_response(const Json& body, const std::vector<std::string>& ignored) {
+  HttpResponse response;
+  response.body = dump_json(body);
+  add_ignored_fields(response.headers, ignored);
+  return response;
+}
+
+StatusOr<HttpResponse> render_chat(const ApiContext& context, const HttpRequest& request) {
+  OMNIBUS_ASSIGN_OR_RETURN(ParsedRequest parsed, parse_request(context, kOnChat, request));
+  OMNIBUS_ASSIGN_OR_RETURN(const ChatPrompt prompt, chat_prompt(context, parsed));
+  return rendered_response(rendered_json(context, parsed.fields, "chatcmpl-", prompt.ids), parsed.ignored);
+}
+
+StatusOr<HttpResponse> render_completion(const ApiContext& context, const HttpRequest& request) {
+  OMNIBUS_ASSIGN_OR_RETURN(const ParsedRequest parsed, parse_request(context, kOnCompletions, request));
+  OMNIBUS_ASSIGN_OR_RETURN(const auto prompts, completion_prompts(context, parsed.fields));
+  Json body = Json::array();
+  for (const TextPrompt& prompt : prompts) {
+    body.push_back(rendered_json(context, parsed.fields, "cmpl-", prompt.ids));
+  }
+  return rendered_response(body, parsed.ignored);
 }
 
 }  // namespace
@@ -122,6 +207,16 @@ void handle_chat(const ContextPtr& context, HttpRequest request, const ReplyPtr&
 void handle_completion(const ContextPtr& context, HttpRequest request, const ReplyPtr& reply) {
   const Status status = start_completion(*context, request, reply);
   if (!status.ok()) reply->send(render_openai_error(status, request.path));
+}
+
+HttpResponse handle_chat_render(const ApiContext& context, const HttpRequest& request) {
+  auto response = render_chat(context, request);
+  return response.ok() ? *std::move(response) : render_openai_error(response.status(), request.path);
+}
+
+HttpResponse handle_completion_render(const ApiContext& context, const HttpRequest& request) {
+  auto response = render_completion(context, request);
+  return response.ok() ? *std::move(response) : render_openai_error(response.status(), request.path);
 }
 
 }  // namespace omnibus

@@ -1,8 +1,12 @@
 #include "generation_params.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "omnibus/base/common/rng.h"
+
+#include "api/bad_words.h"
 
 namespace omnibus {
 namespace {
@@ -13,37 +17,60 @@ Status wrong(std::string_view param, std::string_view message, std::string_view 
   return invalid_field(param, fmt::format("Invalid '{}': {}", param, message), code);
 }
 
-Status check_vocabulary(const ApiContext& context, const char* param, TokenId id) {
-  const int32_t size = context.tokenizer().vocab_size();
-  if (id >= 0 && id < size) return {};
-  return wrong(param, fmt::format("token id {} is not in the vocabulary of {} tokens", id, size));
-}
-
-Status check_ids(const ApiContext& context, const SamplingParams& sampling) {
-  for (const auto& [id, bias] : sampling.logit_bias) {
-    OMNIBUS_RETURN_IF_ERROR(check_vocabulary(context, "logit_bias", id));
+// How many alternatives: as asked, as long as the server gives as many; -1 asks for all.
+Status resolve_count(const ApiContext& context, const char* param, int32_t& count) {
+  const int32_t most = context.config.max_logprobs;
+  if (most >= 0 && (count < 0 || count > most)) {
+    return wrong(
+        param, fmt::format("this server gives at most {} alternatives (--max-logprobs), got {}", most, count),
+        count < 0 ? "integer_below_min_value" : "integer_above_max_value");
   }
-  for (const TokenId id : sampling.stop_token_ids) {
-    OMNIBUS_RETURN_IF_ERROR(check_vocabulary(context, "stop_token_ids", id));
-  }
-  for (const TokenId id : sampling.allowed_token_ids) {
-    OMNIBUS_RETURN_IF_ERROR(check_vocabulary(context, "allowed_token_ids", id));
-  }
+  const int32_t all = context.tokenizer().vocab_size();
+  count = count < 0 ? all : std::min(count, all);
   return {};
 }
 
 Status resolve_logprobs(const ApiContext& context, unsigned route, GenerationFields& f) {
   const bool chat = route == kOnChat;
-  const std::optional<int32_t> asked = chat ? f.top_logprobs : f.logprob_count;
-  if (asked.value_or(0) > context.config.max_logprobs) {
-    return wrong(
-        chat ? "top_logprobs" : "logprobs",
-        fmt::format("this server gives at most {} alternatives, got {}", context.config.max_logprobs, *asked),
-        "integer_above_max_value");
-  }
-  if (chat && !f.logprobs && asked.value_or(0) > 0) return wrong("top_logprobs", "needs logprobs: true");
+  const char* param = chat ? "top_logprobs" : "logprobs";
+  std::optional<int32_t>& asked = chat ? f.top_logprobs : f.logprob_count;
+  if (asked) OMNIBUS_RETURN_IF_ERROR(resolve_count(context, param, *asked));
+  if (chat && !f.logprobs && asked.value_or(0) > 0) return wrong(param, "needs logprobs: true");
   if (chat ? f.logprobs : asked.has_value()) f.sampling.logprobs = asked.value_or(0);
-  if (f.echo) f.sampling.prompt_logprobs = f.sampling.logprobs;
+  if (!f.sampling.logprob_token_ids.empty() && !f.sampling.logprobs) {
+    return wrong("logprob_token_ids", "needs logprobs");
+  }
+  if (f.prompt_logprobs) {
+    if (f.stream) return wrong("prompt_logprobs", "cannot be streamed: needs stream: false");
+    OMNIBUS_RETURN_IF_ERROR(resolve_count(context, "prompt_logprobs", *f.prompt_logprobs));
+    f.sampling.prompt_logprobs = *f.prompt_logprobs;
+  }
+  // A prompt that is echoed on completions comes with what its answer has.
+  if (f.echo && !chat && f.sampling.logprobs) {
+    f.sampling.prompt_logprobs = std::max(*f.sampling.logprobs, f.prompt_logprobs.value_or(0));
+  }
+  return {};
+}
+
+Status resolve_best_of(GenerationFields& f) {
+  if (!f.best_of || *f.best_of == f.n) return {};
+  if (*f.best_of < f.n) {
+    return wrong("best_of", fmt::format("must be at least n ({}), got {}", f.n, *f.best_of),
+                 "integer_below_min_value");
+  }
+  if (f.stream) return wrong("best_of", "more than n cannot be streamed: needs stream: false");
+  // The best are those of the highest mean logprob.
+  if (!f.sampling.logprobs) f.sampling.logprobs = 0;
+  return {};
+}
+
+Status resolve_repeat_penalty(GenerationFields& f) {
+  if (!f.repeat_penalty) return {};
+  if (f.repetition_penalty && *f.repetition_penalty != *f.repeat_penalty) {
+    return wrong("repeat_penalty", fmt::format("repetition_penalty says {}, and this is the same field: {}",
+                                               *f.repetition_penalty, *f.repeat_penalty));
+  }
+  f.sampling.repetition_penalty = *f.repeat_penalty;
   return {};
 }
 
@@ -84,13 +111,11 @@ Status resolve_generation_fields(const ApiContext& context, unsigned route, Gene
                          "missing_required_parameter");
   }
   if (f.include_usage && !f.stream) return wrong("stream_options", "needs stream: true");
-  if (f.best_of && *f.best_of != f.n) {
-    return invalid_field(
-        "best_of", fmt::format("'best_of' is only supported when it equals n ({}), got {}", f.n, *f.best_of),
-        "unsupported_parameter");
-  }
-  OMNIBUS_RETURN_IF_ERROR(check_ids(context, f.sampling));
+  if (f.repetition_penalty) f.sampling.repetition_penalty = *f.repetition_penalty;
+  OMNIBUS_RETURN_IF_ERROR(resolve_repeat_penalty(f));
+  f.sampling.bad_sequences = bad_word_sequences(context.tokenizer(), f.bad_words);
   OMNIBUS_RETURN_IF_ERROR(resolve_logprobs(context, route, f));
+  OMNIBUS_RETURN_IF_ERROR(resolve_best_of(f));
   OMNIBUS_RETURN_IF_ERROR(resolve_lengths(route, f));
   resolve_seed(context, f);
   return {};

@@ -14,12 +14,15 @@ namespace omnibus {
 // Text pool.
 void handle_chat(const ContextPtr& context, HttpRequest request, const ReplyPtr& reply);
 void handle_completion(const ContextPtr& context, HttpRequest request, const ReplyPtr& reply);
+// The ids of the prompt that these requests would run.
+HttpResponse handle_chat_render(const ApiContext& context, const HttpRequest& request);
+HttpResponse handle_completion_render(const ApiContext& context, const HttpRequest& request);
 HttpResponse handle_tokenize(const ApiContext& context, const HttpRequest& request);
 HttpResponse handle_detokenize(const ApiContext& context, const HttpRequest& request);
 
 // Any thread: they look things up and do no work.
-HttpResponse handle_models(const ApiContext& context);
-HttpResponse handle_model(const ApiContext& context, const std::string& name);
+HttpResponse handle_models(const ApiContext& context, const HttpRequest& request);
+HttpResponse handle_model(const ApiContext& context, const HttpRequest& request);
 // 200 when requests are served; 503 with the reason otherwise.
 HttpResponse handle_health(const ApiContext& context);
 // 200 unless the engine is stuck for good.

@@ -1,6 +1,8 @@
 // GET routes that look things up: models, health, version, metrics, the front page.
 #include <algorithm>
 
+#include <fmt/chrono.h>
+
 #include "omnibus/server/http/json_body.h"
 #include "omnibus/server/ui/chat_page.h"
 
@@ -26,6 +28,22 @@ Json model_json(const ApiContext& context, const std::string& name) {
   return model;
 }
 
+// Anthropic's clients say so, and expect another shape.
+bool is_for_anthropic(const HttpRequest& request) { return !request.header("anthropic-version").empty(); }
+
+Json anthropic_model_json(const ApiContext& context, const std::string& name) {
+  Json model;
+  model["type"] = "model";
+  model["id"] = name;
+  model["display_name"] = name;
+  model["created_at"] = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(context.created));
+  return model;
+}
+
+Json any_model_json(const ApiContext& context, const HttpRequest& request, const std::string& name) {
+  return is_for_anthropic(request) ? anthropic_model_json(context, name) : model_json(context, name);
+}
+
 HttpResponse json_response(const Json& body) {
   HttpResponse response;
   response.body = dump_json(body);
@@ -34,40 +52,43 @@ HttpResponse json_response(const Json& body) {
 
 }  // namespace
 
-HttpResponse handle_models(const ApiContext& context) {
+HttpResponse handle_models(const ApiContext& context, const HttpRequest& request) {
   Json body;
-  body["object"] = "list";
-  Json& data = body["data"] = Json::array();
-  for (const std::string& name : context.config.model_names) data.push_back(model_json(context, name));
-  // Anthropic's client pages through this list.
+  if (!is_for_anthropic(request)) body["object"] = "list";
+  Json data = Json::array();
+  for (const std::string& name : context.config.model_names) {
+    data.push_back(any_model_json(context, request, name));
+  }
+  body["data"] = std::move(data);
+  if (!is_for_anthropic(request)) return json_response(body);
   body["has_more"] = false;
   body["first_id"] = context.config.model_names.front();
   body["last_id"] = context.config.model_names.back();
   return json_response(body);
 }
 
-HttpResponse handle_model(const ApiContext& context, const std::string& name) {
+HttpResponse handle_model(const ApiContext& context, const HttpRequest& request) {
+  const std::string& name = request.path_parameter;
   const auto& names = context.config.model_names;
   if (std::find(names.begin(), names.end(), name) == names.end()) {
     return render_openai_error(context.model_not_found(name), {});
   }
-  return json_response(model_json(context, name));
+  return json_response(any_model_json(context, request, name));
 }
 
 HttpResponse handle_health(const ApiContext& context) {
   const EngineHealth health = context.engine->health();
-  if (health.ready && !health.draining) {
+  if (health.ready() && !health.draining) {
     HttpResponse response;
     response.content_type = "text/plain; charset=utf-8";
     return response;
   }
-  const std::string reason = health.reason.empty() ? "not ready" : health.reason;
-  return render_openai_error(absl::UnavailableError("The server is not ready: " + reason), {});
+  return render_openai_error(absl::UnavailableError("The server is not ready: " + health.reason), {});
 }
 
 HttpResponse handle_livez(const ApiContext& context) {
   const EngineHealth health = context.engine->health();
-  if (health.reason.rfind("stalled", 0) == 0 || health.reason.rfind("failed", 0) == 0) {
+  if (health.trouble == EngineTrouble::kStalled || health.trouble == EngineTrouble::kFailed) {
     return render_openai_error(absl::UnavailableError("The engine does not turn: " + health.reason), {});
   }
   HttpResponse response;

@@ -29,14 +29,21 @@ void add_openai_routes(ApiCore& core, RouteTable& routes) {
               core.pooled(handle_chat, render_openai_error)});
   routes.add({"POST", "/v1/completions", Scope::kInference, kGenerationBodyBytes,
               core.pooled(handle_completion, render_openai_error)});
+  routes.add({"POST", "/v1/chat/completions/render", Scope::kInference, kGenerationBodyBytes,
+              answering(core, handle_chat_render)});
+  routes.add({"POST", "/v1/completions/render", Scope::kInference, kGenerationBodyBytes,
+              answering(core, handle_completion_render)});
   routes.add(
       {"POST", "/tokenize", Scope::kInference, kGenerationBodyBytes, answering(core, handle_tokenize)});
   routes.add({"POST", "/detokenize", Scope::kInference, kPlainBodyBytes, answering(core, handle_detokenize)});
-  read("/v1/models", Scope::kInference, handle_models);
-  routes.add({"GET", "/v1/models/{id}", Scope::kInference, kPlainBodyBytes,
-              [context = core.context()](const HttpRequest& request, const ReplyPtr& reply) {
-                reply->send(handle_model(*context, request.path_parameter));
-              }});
+  const auto look_up = [&](const char* path, HttpResponse (*make)(const ApiContext&, const HttpRequest&)) {
+    routes.add({"GET", path, Scope::kInference, kPlainBodyBytes,
+                [context = core.context(), make](const HttpRequest& request, const ReplyPtr& reply) {
+                  reply->send(make(*context, request));
+                }});
+  };
+  look_up("/v1/models", handle_models);
+  look_up("/v1/models/{id}", handle_model);
   for (const char* path : {"/health", "/v1/health", "/readyz", "/ping"}) {
     read(path, Scope::kPublic, handle_health);
   }

@@ -1,5 +1,5 @@
 // POST /tokenize and /detokenize, as vLLM has them.
-#include <fmt/format.h>
+#include "omnibus/text/tokenizer/vocabulary_check.h"
 
 #include "api/field_checks.h"
 #include "api/logprob_json.h"
@@ -18,7 +18,7 @@ struct TokenFields {
   Json tokens;
   std::optional<bool> add_special_tokens;
   bool return_token_strs = false;
-  bool add_generation_prompt = true;
+  std::optional<bool> add_generation_prompt, continue_final_message;
   std::string chat_template;
   Json chat_template_kwargs;
 };
@@ -53,6 +53,8 @@ std::span<const Field<F>> token_field_table() {
        [](F& f, Json& v) { f.return_token_strs = v.get<bool>(); }},
       {{.name = "add_generation_prompt", .routes = kOnTokenize, .type = FieldType::kBool},
        [](F& f, Json& v) { f.add_generation_prompt = v.get<bool>(); }},
+      {{.name = "continue_final_message", .routes = kOnTokenize, .type = FieldType::kBool},
+       [](F& f, Json& v) { f.continue_final_message = v.get<bool>(); }},
       {{.name = "chat_template", .routes = kOnTokenize, .type = FieldType::kString, .min = 1},
        [](F& f, Json& v) { f.chat_template = v.get<std::string>(); }},
       {{.name = "chat_template_kwargs",
@@ -62,7 +64,6 @@ std::span<const Field<F>> token_field_table() {
         .check = check_template_kwargs},
        [](F& f, Json& v) { f.chat_template_kwargs = std::move(v); }},
       unsupported("tools", "[]"),
-      unsupported("continue_final_message", "false"),
   };
   return table;
 }
@@ -101,7 +102,7 @@ StatusOr<std::vector<TokenId>> encode(const ApiContext& context, ParsedTokens& p
   input.messages = std::move(f.messages);
   input.kwargs = std::move(f.chat_template_kwargs);
   input.chat_template = f.chat_template;
-  input.add_generation_prompt = f.add_generation_prompt;
+  OMNIBUS_RETURN_IF_ERROR(resolve_ending(context, f.add_generation_prompt, f.continue_final_message, input));
   input.add_special_tokens = f.add_special_tokens.value_or(false);
   return encode_chat(context, std::move(input), parsed.ignored);
 }
@@ -130,15 +131,8 @@ StatusOr<HttpResponse> detokenize(const ApiContext& context, const HttpRequest& 
     return invalid_field("tokens", "Missing required parameter: 'tokens'", "missing_required_parameter");
   }
   std::vector<TokenId> ids;
-  for (const Json& item : fields.tokens) {
-    const int64_t id = integer_of(item);
-    if (id >= context.tokenizer().vocab_size()) {
-      return invalid_field(
-          "tokens", fmt::format("Invalid 'tokens': token id {} is not in the vocabulary of {} tokens", id,
-                                context.tokenizer().vocab_size()));
-    }
-    ids.push_back(static_cast<TokenId>(id));
-  }
+  for (const Json& item : fields.tokens) ids.push_back(static_cast<TokenId>(integer_of(item)));
+  OMNIBUS_RETURN_IF_ERROR(check_in_vocabulary("tokens", ids, context.tokenizer().vocab_size()));
   Json body;
   body["prompt"] = context.tokenizer().decode(ids, /*skip_special_tokens=*/false);
   return answer(body, parsed.ignored);

@@ -344,6 +344,21 @@ TEST(Commands, RunHasOnlyTheOptionsItUses) {
   }
 }
 
+TEST(Commands, WhoseSamplingParametersHold) {
+  EXPECT_EQ(serve({}).generation_config, GenerationConfigOption::kAuto);
+  EXPECT_EQ(serve({"--generation-config", "auto"}).generation_config, GenerationConfigOption::kAuto);
+  for (const char* name : {"none", "vllm"})
+    EXPECT_EQ(serve({"--generation-config", name}).generation_config, GenerationConfigOption::kNone);
+  EXPECT_THAT(error({"serve", "--generation-config", "folder"}), HasSubstr("--generation-config"));
+  EXPECT_FALSE(serve({}).prefill_assistant);
+  EXPECT_TRUE(serve({"--prefill-assistant"}).prefill_assistant);
+}
+
+TEST(Commands, MaxLogprobsMayBeAll) {
+  EXPECT_EQ(serve({"--max-logprobs", "-1"}).engine.max_logprobs, -1);
+  EXPECT_THAT(error({"serve", "--max-logprobs", "-2"}), HasSubstr("--max-logprobs"));
+}
+
 TEST(Commands, RunIsQuietUnlessAskedToSpeak) {
   const auto level = [](const Args& args) { return std::get<RunConfig>(parse(args).value()).log.level; };
   EXPECT_EQ(level({"run", "m"}), LogLevel::kWarning);

@@ -254,6 +254,62 @@ TEST(SamplerTest, LogprobsAreTheLogSoftmaxOfTheRawRow) {
   EXPECT_EQ(head_request_for(params).raw_k, -1);
 }
 
+// What is banned, said in another way: a token is banned when with it the output would end in a sequence.
+TEST(SamplerTest, BadSequencesBanWhatWouldCompleteThem) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    std::mt19937_64 rng(seed);
+    const auto ids = [&](size_t least, size_t most) {
+      std::vector<TokenId> out(least + rng() % (most - least + 1));
+      for (TokenId& id : out) id = static_cast<TokenId>(rng() % 3);
+      return out;
+    };
+    SamplingParams params;
+    for (size_t i = rng() % 4; i > 0; --i) params.bad_sequences.push_back(ids(1, 4));
+    const std::vector<TokenId> output = ids(0, 8);
+    std::vector<int32_t> banned{77};  // what others have banned stays
+    ban_bad_sequences(params, output, banned);
+    std::set<int32_t> expected{77};
+    for (TokenId next = 0; next < 3; ++next) {
+      std::vector<TokenId> with = output;
+      with.push_back(next);
+      for (const auto& bad : params.bad_sequences) {
+        const bool ends_in_it =
+            bad.size() <= with.size() && std::equal(bad.rbegin(), bad.rend(), with.rbegin());
+        if (ends_in_it) expected.insert(next);
+      }
+    }
+    EXPECT_EQ(std::set<int32_t>(banned.begin(), banned.end()), expected) << "seed " << seed;
+  }
+}
+
+TEST(SamplerTest, RankIsThePlaceInTheSortedRow) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    std::vector<float> logits = random_logits(seed, 64, 2);
+    for (size_t i = 0; i < 64; i += 3) logits[i] = std::round(logits[i]);  // ties
+    HeadRequest request;
+    request.raw_k = 64;
+    const HeadOutput head = head_output(logits, request);
+    for (size_t i = 0; i < 64; ++i)
+      EXPECT_EQ(rank_of(head, head.raw_candidates[i].id), static_cast<int32_t>(i) + 1) << "seed " << seed;
+  }
+}
+
+TEST(SamplerTest, LogprobsOfNamedTokensStandAmongTheBest) {
+  const std::vector<float> logits = random_logits(5, 50, 3);
+  HeadRequest request;
+  request.raw_k = 50;
+  const auto all = logprobs_of(head_output(logits, request), 7).top;
+  request.raw_k = 3;
+  const std::vector<TokenId> named = {all[40].id, all[1].id, all[10].id, all[40].id};
+  const auto some = logprobs_of(head_output(logits, request), 7, named).top;
+  ASSERT_EQ(some.size(), 5U);
+  const std::vector<size_t> places = {0, 1, 2, 10, 40};
+  for (size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(some[i].id, all[places[i]].id);
+    EXPECT_EQ(some[i].logprob, all[places[i]].logprob);
+  }
+}
+
 TEST(ExpWeightsTest, AgreesWithLibm) {
   std::vector<float> x, out(4001);
   for (int i = 0; i < 4001; ++i) x.push_back(-static_cast<float>(i) * 0.0217F);

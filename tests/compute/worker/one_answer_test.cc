@@ -1,5 +1,6 @@
 // One request, one answer (docs/design.md, P5): tokens and the bits of logprobs do not depend on batch,
 // chunks, preemption, blocks, slots, threads or drafts.
+#include <algorithm>
 #include <set>
 #include <string>
 #include <tuple>
@@ -56,6 +57,9 @@ TEST_P(OneAnswerTest, ResultsAreWorthComparing) {
     distinct.insert(result.tokens.begin(), result.tokens.end());
   }
   EXPECT_GT(distinct.size(), 20U);
+  const std::vector<TokenId>& said = expected_.at(106).tokens;
+  for (const auto& bad : requests_[6].sampling().bad_sequences)
+    EXPECT_EQ(std::search(said.begin(), said.end(), bad.begin(), bad.end()), said.end());
   EXPECT_EQ(expected_.at(103).prompt_logprobs.size(), 49U);
   EXPECT_EQ(expected_.at(107).prompt_logprobs.size(), 39U);
 }

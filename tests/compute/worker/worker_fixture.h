@@ -84,6 +84,8 @@ inline std::vector<Request> mixed_requests(int32_t vocab, uint64_t seed) {
   params(5).min_p = 0.02F;
   params(6).allowed_token_ids = {2, 10, 11, 12, 13, 14};
   params(6).min_tokens = 6;
+  params(6).bad_sequences = {{10, 11}, {12}, {11, 10, 13}};
+  params(6).logprob_token_ids = {12, 13};
   params(7).temperature = 1.5F;
   params(7).prompt_logprobs = 0;
   return requests;

@@ -33,6 +33,24 @@ TEST(PlanDigest, SourceOfTokensIsTold) {
   EXPECT_NE(digest_plan(0, from_step), digest_plan(0, zero));
 }
 
+// Which ids a sequence has, and where one ends and the next begins, both count.
+TEST(PlanDigest, BadSequencesAreToldApart) {
+  const auto digest = [](std::vector<std::vector<TokenId>> bad, std::vector<TokenId> reported) {
+    Request request;
+    request.prompt_token_ids = {1};
+    SamplingParams sampling;
+    sampling.bad_sequences = std::move(bad);
+    sampling.logprob_token_ids = std::move(reported);
+    request.params = sampling;
+    return digest_plan(0, plan_with(request));
+  };
+  const std::vector<PlanDigest> all = {digest({}, {}),          digest({{1, 2}}, {}), digest({{1}, {2}}, {}),
+                                       digest({{2, 1}}, {}),    digest({}, {1}),      digest({{1}}, {}),
+                                       digest({{1, 2}, {}}, {})};
+  for (size_t i = 0; i < all.size(); ++i)
+    for (size_t j = 0; j < i; ++j) EXPECT_NE(all[i], all[j]) << i << " " << j;
+}
+
 // An adapter's digest and a media item's offset and hash are words of the same kind: only a tag and a count
 // tell "adapter" from "media". Text of n characters gives n + 1 words, a media item one word more.
 TEST(PlanDigest, AdapterAndMediaAreToldApart) {

@@ -122,6 +122,12 @@ TEST(FieldTable, Codes) {
   EXPECT_EQ(code(R"({"seed":9223372036854775807})"), "");
   EXPECT_EQ(code(R"({"seed":-9223372036854775808})"), "");
   EXPECT_EQ(code(R"({"stop":[""]})"), "invalid_value");
+  EXPECT_EQ(code(R"({"priority":1})"), "unsupported_parameter");
+  EXPECT_EQ(code(R"({"priority":"1"})"), "invalid_type");
+  EXPECT_EQ(code(R"({"truncate_prompt_tokens":0})"), "integer_below_min_value");
+  EXPECT_EQ(code(R"({"truncation_side":"up"})"), "invalid_value");
+  EXPECT_EQ(code(R"({"documents":[1]})"), "invalid_type");
+  EXPECT_EQ(code(R"({"bad_words":[""]})"), "invalid_value");
 }
 
 TEST(FieldTable, StrictRefusesUnknownOnly) {

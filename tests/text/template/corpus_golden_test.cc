@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <openssl/sha.h>
 
+#include "omnibus/store/model_files/gguf.h"
+
 #include "text/template/golden.h"
 
 namespace omnibus::jinja {
@@ -50,6 +52,25 @@ TEST(CorpusGolden, EveryRenderEqualsJinja2) {
   }
   EXPECT_GT(files, 0);
   std::printf("%d templates: %d renders equal, %d raised as Jinja2 does\n", files, equal, raised);
+}
+
+// The default model's own template, as its file carries it.
+TEST(CorpusGolden, TheDefaultModelsTemplateEqualsJinja2) {
+  const char* path = std::getenv("OMNIBUS_TEST_MODEL");
+  if (path == nullptr) GTEST_SKIP() << "OMNIBUS_TEST_MODEL does not name the default model's file";
+  const auto file = GgufFile::open(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  const auto source = (*file)->get_string("tokenizer.chat_template");
+  ASSERT_TRUE(source.ok()) << source.status();
+  const Json golden = testing::read_golden("corpus.json");
+  const Json& expected = golden["templates"]["default-model"];
+  ASSERT_EQ(sha256(*source), expected["sha256"]);
+  ASSERT_GE(expected["renders"].size(), 4U);
+  for (const auto& [label, render] : expected["renders"].items()) {
+    const testing::Outcome got = testing::render_raw(*source, golden["conversations"][label]);
+    ASSERT_EQ(got.prompt.has_value(), !render.is_null()) << label << ": " << got.error;
+    if (got.prompt) EXPECT_EQ(sha256(got.prompt->text), render[1]) << label << ":\n" << got.prompt->text;
+  }
 }
 
 }  // namespace

@@ -27,6 +27,9 @@ struct LogConfig {
   LogFormat format = LogFormat::kText;
 };
 
+// Whose sampling parameters hold where a request leaves one out.
+enum class GenerationConfigOption { kAuto, kNone };  // the model's own; the API's
+
 // What an engine is made of; shared by serve and run.
 struct EngineOptions {
   std::optional<int32_t> max_model_len;           // tokens; absent: the model's own
@@ -39,7 +42,7 @@ struct EngineOptions {
   int32_t tensor_parallel_size = 1;
   int32_t pipeline_parallel_size = 1;
   std::optional<uint64_t> seed;  // seeds the draw of requests that bring none; absent: from the system
-  int32_t max_logprobs = 20;     // most alternatives a request may ask for
+  int32_t max_logprobs = 20;     // most alternatives a request may ask for; -1: all
 
   // The token budget of a step: as asked, else 512, or one token for each request if these are more.
   int32_t batched_tokens() const { return max_num_batched_tokens.value_or(std::max(512, max_num_seqs)); }
@@ -84,6 +87,8 @@ struct ServeConfig {
   bool any_model = false;              // any "model" in a request means the one that is served
   bool strict_fields = false;          // an unknown field of a request is 400
   bool trust_request_chat_template = false;
+  bool prefill_assistant = false;  // an assistant message at the end of a chat is gone on with
+  GenerationConfigOption generation_config = GenerationConfigOption::kAuto;
   std::string chat_template_file;  // "" : the model's own
 };
 

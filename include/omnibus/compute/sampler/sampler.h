@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "omnibus/compute/ops/head.h"
@@ -27,11 +28,20 @@ HeadRequest head_request_for(const SamplingParams& params);
 // same. INTERNAL when the row has no candidate (all masked).
 StatusOr<TokenId> draw(const HeadOutput& head, const SamplingParams& params, int64_t position);
 
-// log-softmax of the raw logits for `token` and the best raw_k; clamped to >= -9999.
+// Appends to `banned` what bad_sequences forbid next: the last id of each sequence whose other ids are the
+// end of `output` (the tokens drawn so far, the prompt not among them).
+void ban_bad_sequences(const SamplingParams& params, std::span<const TokenId> output,
+                       std::vector<int32_t>& banned);
+
+// log-softmax of the raw logits for `token`, and for the best raw_k together with `also` (ids within the
+// vocabulary), descending; clamped to >= -9999.
 struct DrawnLogprobs {
   TokenLogprob sampled;
   std::vector<TokenLogprob> top;
 };
-DrawnLogprobs logprobs_of(const HeadOutput& head, TokenId token);
+DrawnLogprobs logprobs_of(const HeadOutput& head, TokenId token, std::span<const TokenId> also = {});
+
+// Place of `token` in the raw row, 1 = likeliest; equal logits go by id. Needs raw_k >= 0.
+int32_t rank_of(const HeadOutput& head, TokenId token);
 
 }  // namespace omnibus

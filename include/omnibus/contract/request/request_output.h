@@ -19,10 +19,12 @@ struct TokenLogprob {
   float logprob = 0.0F;  // log-softmax of the raw logits; never NaN or infinite (clamped to -9999)
 };
 
-// Logprobs of one position. `top` is sorted descending, ties to the lower id.
+// Logprobs of one position. `top` is sorted descending, ties to the lower id. The rank is known for positions
+// of a prompt.
 struct PositionLogprobs {
   TokenLogprob sampled;
   std::vector<TokenLogprob> top;
+  int32_t rank = 0;                    // of `sampled` in its row, 1 = likeliest; 0: not known
   std::string token_bytes;             // raw bytes of the sampled token
   std::vector<std::string> top_bytes;  // raw bytes of each of `top`
 };

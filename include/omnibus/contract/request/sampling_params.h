@@ -23,11 +23,15 @@ struct SamplingParams {
   float frequency_penalty = 0.0F;   // over output only
   std::vector<std::pair<TokenId, float>> logit_bias;
   std::vector<TokenId> allowed_token_ids;  // empty: all
-  uint64_t seed = 0;                       // always set: drawn at admission when the client gave none
+  // Token sequences that the output may not contain: the last id of each is banned where the ids before it
+  // have just been drawn. None is empty.
+  std::vector<std::vector<TokenId>> bad_sequences;
+  uint64_t seed = 0;  // always set: drawn at admission when the client gave none
 
   // What to report. nullopt: no logprobs; 0: the sampled token only; k: also the top k.
   std::optional<int32_t> logprobs;
   std::optional<int32_t> prompt_logprobs;
+  std::vector<TokenId> logprob_token_ids;  // reported at each position beside the top k; needs logprobs
 
   // When to stop. max_tokens is already clamped to the room in the context.
   int32_t max_tokens = 16;
@@ -37,6 +41,20 @@ struct SamplingParams {
   bool ignore_eos = false;
   bool include_stop_str_in_output = false;
   bool skip_special_tokens = true;
+};
+
+// What a model's authors recommend; a request's own values go before it.
+struct SamplingDefaults {
+  std::optional<float> temperature, top_p, min_p, repetition_penalty;
+  std::optional<int32_t> top_k;
+
+  void apply_to(SamplingParams& params) const {
+    params.temperature = temperature.value_or(params.temperature);
+    params.top_p = top_p.value_or(params.top_p);
+    params.min_p = min_p.value_or(params.min_p);
+    params.repetition_penalty = repetition_penalty.value_or(params.repetition_penalty);
+    params.top_k = top_k.value_or(params.top_k);
+  }
 };
 
 // Embeddings and scores; the shape exists so that Request never changes, admission refuses it until a model

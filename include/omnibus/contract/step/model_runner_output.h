@@ -20,6 +20,7 @@ enum class RowStatus : uint8_t { kOk, kNumericError, kNoCandidate };
 struct SampledLogprobs {
   TokenLogprob sampled;
   std::vector<TokenLogprob> top;  // descending, ties to the lower id
+  int32_t rank = 0;               // of `sampled` in the raw row, 1 = likeliest; 0: not asked for
 };
 
 struct RowOutput {

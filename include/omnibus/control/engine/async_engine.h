@@ -52,10 +52,14 @@ struct GenerateRequest {
 // accepted choice.
 using OutputSink = std::function<void(RequestOutput)>;
 
+// kDraining: takes nothing new. kStalled: a step takes far too long. kFailed: for good.
+enum class EngineTrouble { kNone, kDraining, kStalled, kFailed };
+
 struct EngineHealth {
-  bool ready = false;  // a forward pass succeeded and the loop turns
+  EngineTrouble trouble = EngineTrouble::kNone;
+  std::string reason;  // the trouble in words: "stalled", "draining", "failed: ..."
+  bool ready() const { return trouble == EngineTrouble::kNone; }
   bool draining = false;
-  std::string reason;  // why not ready: "stalled", "draining", "failed: ..."
   int32_t running = 0, waiting = 0;
   uint64_t steps = 0;  // steps completed
   int32_t total_blocks = 0, used_blocks = 0;

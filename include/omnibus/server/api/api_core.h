@@ -12,6 +12,7 @@
 
 #include "omnibus/base/common/metrics.h"
 #include "omnibus/base/common/status.h"
+#include "omnibus/contract/request/sampling_params.h"
 #include "omnibus/control/engine/async_engine.h"
 #include "omnibus/server/http/http_message.h"
 #include "omnibus/server/http/route_table.h"
@@ -24,9 +25,11 @@ struct ApiConfig {
   bool any_model = false;                // any "model" in a request means the one that is served
   bool strict_fields = false;            // an unknown field is 400
   bool trust_request_chat_template = false;
-  int32_t max_logprobs = 20;
-  int32_t text_threads = 1;      // parse, template, tokenise
-  std::optional<uint64_t> seed;  // seeds requests that bring none; absent: the system does
+  bool prefill_assistant = false;  // an assistant message at the end is gone on with
+  int32_t max_logprobs = 20;       // -1: as many as there are
+  SamplingDefaults defaults;       // of the model, for requests that leave a field out
+  int32_t text_threads = 1;        // parse, template, tokenise
+  std::optional<uint64_t> seed;    // seeds requests that bring none; absent: the system does
   std::string version;
   std::string fingerprint;  // system_fingerprint of answers
   // For /v1/models; 0 or empty: left out.
