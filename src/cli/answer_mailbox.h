@@ -20,7 +20,10 @@ class AnswerMailbox {
     {
       std::lock_guard lock(mutex_);
       // All else of an update says how things stand now.
-      if (waiting_) output.text.insert(0, waiting_->text);
+      if (waiting_) {
+        output.text.insert(0, waiting_->text);
+        output.reasoning.insert(0, waiting_->reasoning);
+      }
       waiting_ = std::move(output);
     }
     ready_.notify_one();

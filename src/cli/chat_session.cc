@@ -19,7 +19,7 @@ bool is_too_long(const Status& error) { return error_detail(error).code == "cont
 
 }  // namespace
 
-StatusOr<std::vector<TokenId>> ChatSession::encode() const {
+StatusOr<GenerateRequest> ChatSession::make_request() const {
   Json variables;
   Json& messages = variables["messages"] = Json::array();
   if (!system_.empty()) messages.push_back({{"role", "system"}, {"content", system_}});
@@ -27,22 +27,24 @@ StatusOr<std::vector<TokenId>> ChatSession::encode() const {
   const Tokenizer& tokenizer = engine_->tokenizer();
   OMNIBUS_ASSIGN_OR_RETURN(const RenderedPrompt prompt,
                            template_->render(variables, render_options_for(tokenizer)));
-  return tokenizer.encode(prompt.segments(), {});
+  GenerateRequest request;
+  request.prompt_token_ids = tokenizer.encode(prompt.segments(), {});
+  if (dialect_) request.reasoning = {dialect_->reasoning, reasoning_start(*dialect_->reasoning, prompt)};
+  return request;
 }
 
-StatusOr<ChatSession::Answer> ChatSession::ask(std::string question,
-                                               const std::function<void(std::string_view)>& on_text) {
+StatusOr<ChatSession::Answer> ChatSession::ask(std::string question, const TextCallback& on_text) {
   const std::vector<ChatTurn> before = history_;
   history_.push_back({"user", std::move(question)});
   size_t dropped = 0;
   for (;;) {
-    auto prompt = encode();
-    if (!prompt.ok()) {
+    auto request = make_request();
+    if (!request.ok()) {
       history_ = before;
-      return prompt.status();
+      return request.status();
     }
     std::string text;
-    auto answer = generate(*std::move(prompt), on_text, text);
+    auto answer = generate(*std::move(request), on_text, text);
     if (answer.ok()) {
       answer->turns_dropped = dropped;
       history_.push_back({"assistant", std::move(text)});
@@ -58,13 +60,10 @@ StatusOr<ChatSession::Answer> ChatSession::ask(std::string question,
   }
 }
 
-StatusOr<ChatSession::Answer> ChatSession::generate(std::vector<TokenId> prompt,
-                                                    const std::function<void(std::string_view)>& on_text,
+StatusOr<ChatSession::Answer> ChatSession::generate(GenerateRequest request, const TextCallback& on_text,
                                                     std::string& text) {
   // Shared with the sink, which may outlive this call by one update.
   auto outputs = std::make_shared<AnswerMailbox>();
-  GenerateRequest request;
-  request.prompt_token_ids = std::move(prompt);
   request.sampling = sampling_;
   request.sampling.seed = seed_.value_or(random_seed());
   const auto started = std::chrono::steady_clock::now();
@@ -79,7 +78,8 @@ StatusOr<ChatSession::Answer> ChatSession::generate(std::vector<TokenId> prompt,
     auto output = outputs->take_for(kStopPoll);
     if (!output) continue;
     text += output->text;
-    if (!output->text.empty() && !cancelled) on_text(output->text);
+    if (!output->reasoning.empty() && !cancelled) on_text(output->reasoning, true);
+    if (!output->text.empty() && !cancelled) on_text(output->text, false);
     answer.usage = output->usage;
     if (!output->finish_reason) continue;
     if (*output->finish_reason == FinishReason::kError || (!output->status.ok() && !cancelled))

@@ -14,6 +14,7 @@
 #include "omnibus/contract/request/sampling_params.h"
 #include "omnibus/control/engine/async_engine.h"
 #include "omnibus/text/template/chat_template.h"
+#include "omnibus/text/template/dialect.h"
 
 namespace omnibus {
 
@@ -24,8 +25,10 @@ struct ChatTurn {
 // One thread, except stop().
 class ChatSession {
  public:
-  ChatSession(AsyncEngine* engine, std::shared_ptr<const ChatTemplate> chat_template)
-      : engine_(engine), template_(std::move(chat_template)) {}
+  // `dialect` may be null: answers are not split.
+  ChatSession(AsyncEngine* engine, std::shared_ptr<const ChatTemplate> chat_template,
+              std::shared_ptr<const Dialect> dialect)
+      : engine_(engine), template_(std::move(chat_template)), dialect_(std::move(dialect)) {}
 
   void set_system(std::string text) { system_ = std::move(text); }
   const std::string& system() const { return system_; }
@@ -41,19 +44,22 @@ class ChatSession {
     RequestUsage usage;
     double seconds = 0;
   };
+  // What the model thinks, or says.
+  using TextCallback = std::function<void(std::string_view text, bool is_reasoning)>;
   // Waits for the whole answer; `on_text` gets it piece by piece, on this thread. An error leaves the history
-  // as it was.
-  StatusOr<Answer> ask(std::string question, const std::function<void(std::string_view)>& on_text);
+  // as it was. Reasoning is not kept.
+  StatusOr<Answer> ask(std::string question, const TextCallback& on_text);
   // Any thread, signal handlers too.
   void stop() { stop_ = true; }
 
  private:
-  StatusOr<std::vector<TokenId>> encode() const;
-  StatusOr<Answer> generate(std::vector<TokenId> prompt, const std::function<void(std::string_view)>& on_text,
-                            std::string& text);
+  // Without sampling.
+  StatusOr<GenerateRequest> make_request() const;
+  StatusOr<Answer> generate(GenerateRequest request, const TextCallback& on_text, std::string& text);
 
   AsyncEngine* const engine_;
   const std::shared_ptr<const ChatTemplate> template_;
+  const std::shared_ptr<const Dialect> dialect_;
   SamplingParams sampling_;
   std::optional<uint64_t> seed_;
   std::string system_;

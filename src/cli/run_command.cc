@@ -50,11 +50,13 @@ int run_command(const RunConfig& config) {
                             if (bar) bar->update(done, total);
                           });
   if (!model.ok()) return report_failure(model.status());
+  const auto dialect = dialect_of("auto", *model);
+  if (!dialect.ok()) return report_failure(dialect.status());
   auto engine = start_engine(*model, &metrics, &clock);
   if (!engine.ok()) return report_failure(engine.status());
   bar.reset();
 
-  ChatSession session(engine->get(), model->chat_template);
+  ChatSession session(engine->get(), model->chat_template, *dialect);
   session.set_system(config.system);
   session.sampling() = sampling_of(config, model->defaults);
   session.set_seed(config.engine.seed);

@@ -70,6 +70,17 @@ OllamaConfig ollama_config(const ServedModel& model) {
   return config;
 }
 
+ReasoningField reasoning_field_of(ReasoningFieldOption option) {
+  switch (option) {
+    case ReasoningFieldOption::kReasoningContent:
+      return ReasoningField::kReasoningContent;
+    case ReasoningFieldOption::kReasoning:
+      return ReasoningField::kReasoning;
+    default:
+      return ReasoningField::kBoth;
+  }
+}
+
 ApiConfig api_config(const ServeConfig& config, const ServedModel& model) {
   ApiConfig api;
   api.model_names = config.served_model_names;
@@ -78,6 +89,8 @@ ApiConfig api_config(const ServeConfig& config, const ServedModel& model) {
   api.strict_fields = config.strict_fields;
   api.trust_request_chat_template = config.trust_request_chat_template;
   api.prefill_assistant = config.prefill_assistant;
+  api.reasoning_parser = config.reasoning_parser;
+  api.reasoning_field = reasoning_field_of(config.reasoning_field);
   api.max_logprobs = config.engine.max_logprobs;
   if (config.generation_config == GenerationConfigOption::kAuto) api.defaults = model.defaults;
   api.text_threads = std::clamp(cores() / 4, 1, 8);
@@ -179,6 +192,8 @@ int serve_model(const ServeConfig& config, ServedModel model) {
   MetricsRegistry metrics;
   raise_descriptor_limit();
   for (const std::string& warning : config.warnings) log_warning("{}", warning);
+  auto dialect = dialect_of(config.reasoning_parser, model);
+  if (!dialect.ok()) return report_failure(dialect.status());
   model.engine.max_waiting_requests = config.max_waiting_requests;
   model.engine.text_threads = std::clamp(cores() / 4, 1, 8);
   StatusOr<std::unique_ptr<AsyncEngine>> engine = nullptr;
@@ -188,7 +203,9 @@ int serve_model(const ServeConfig& config, ServedModel model) {
   }
   if (!engine.ok()) return report_failure(engine.status());
 
-  auto core = ApiCore::create(api_config(config, model), engine->get(), model.chat_template, &metrics);
+  ApiConfig api = api_config(config, model);
+  api.dialect = *std::move(dialect);
+  auto core = ApiCore::create(std::move(api), engine->get(), model.chat_template, &metrics);
   RouteTable routes;
   add_openai_routes(*core, routes);
   add_ollama_routes(*core, ollama_config(model), routes);

@@ -73,6 +73,14 @@ StatusOr<std::shared_ptr<const ChatTemplate>> load_chat_template(const std::stri
                                                 status_message(compiled.status())));
 }
 
+StatusOr<std::shared_ptr<const Dialect>> dialect_of(const std::string& reasoning_parser,
+                                                    const ServedModel& model) {
+  const std::string source = model.chat_template ? model.chat_template->source() : std::string();
+  auto dialect = select_dialect(reasoning_parser, source, *model.tokenizer);
+  if (dialect.ok()) return dialect;
+  return absl::InvalidArgumentError("--reasoning-parser: " + status_message(dialect.status()));
+}
+
 StatusOr<ServedModel> open_model(const std::string& name, const EngineOptions& options,
                                  const std::string& chat_template_file,
                                  std::function<void(int64_t done, int64_t total)> progress) {

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "commands.h"
 
@@ -61,6 +62,29 @@ std::string apply_setting(ChatSession& session, const std::string& name, const s
   }
   return fmt::format("There is no setting '{}'; /help lists them.", name);
 }
+
+// Reasoning is for the person who watches: dim on a terminal, left out of a file or pipe.
+class AnswerPrinter {
+ public:
+  explicit AnswerPrinter(bool terminal) : terminal_(terminal) {}
+
+  void print(std::string_view text, bool is_reasoning) {
+    if (is_reasoning && !terminal_) return;
+    if (thought_ && !is_reasoning) fmt::print("\n\n");
+    thought_ = is_reasoning;
+    if (is_reasoning) {
+      // Back to normal after each piece: whatever ends the answer, the terminal is left as it was.
+      fmt::print("\x1b[2m{}\x1b[0m", text);
+    } else {
+      std::fwrite(text.data(), 1, text.size(), stdout);
+    }
+    std::fflush(stdout);
+  }
+
+ private:
+  const bool terminal_;
+  bool thought_ = false;  // what was printed last is reasoning
+};
 
 }  // namespace
 
@@ -167,10 +191,9 @@ bool TerminalChat::ask(const std::string& question) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
   });
-  const auto answer = session_->ask(question, [](std::string_view text) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
-  });
+  AnswerPrinter printer(isatty(STDOUT_FILENO) == 1);
+  const auto answer = session_->ask(
+      question, [&printer](std::string_view text, bool is_reasoning) { printer.print(text, is_reasoning); });
   done = true;
   watcher.join();
   interrupted_ = false;

@@ -14,6 +14,7 @@
 #include "omnibus/contract/step/worker_base.h"
 #include "omnibus/control/engine/async_engine.h"
 #include "omnibus/text/template/chat_template.h"
+#include "omnibus/text/template/dialect.h"
 #include "omnibus/text/tokenizer/tokenizer.h"
 
 namespace omnibus {
@@ -33,6 +34,10 @@ struct ServedModel {
 // The template of `file` (--chat-template), else the model's own, else ChatML. Errors name the file.
 StatusOr<std::shared_ptr<const ChatTemplate>> load_chat_template(const std::string& file,
                                                                  const std::string& of_model);
+
+// The dialect of the model's answers (select_dialect). Errors name --reasoning-parser.
+StatusOr<std::shared_ptr<const Dialect>> dialect_of(const std::string& reasoning_parser,
+                                                    const ServedModel& model);
 
 // Opens the model that `name` means (path, store name, alias) and prepares its worker. Nothing is loaded yet;
 // `progress` is called while start_engine loads. Errors are for the person at the keyboard.

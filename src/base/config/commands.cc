@@ -148,6 +148,13 @@ void declare_options(OptionSet& options, ServeConfig& config) {
                      "the API's");
   options.add("chat-template", config.chat_template_file, "FILE",
               "Jinja template in place of the model's own");
+  options.add("reasoning-parser", config.reasoning_parser, "NAME",
+              "Family whose marks split reasoning from answers; auto: by the chat template; none: no split");
+  options.add_choice("reasoning-field", config.reasoning_field,
+                     {{"both", ReasoningFieldOption::kBoth},
+                      {"reasoning_content", ReasoningFieldOption::kReasoningContent},
+                      {"reasoning", ReasoningFieldOption::kReasoning}},
+                     "Name of the reasoning in answers of /v1/chat/completions");
   declare_engine_for_many(options, config.engine);
   declare_log(options, config.log);
 }

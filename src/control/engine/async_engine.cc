@@ -93,6 +93,7 @@ class AsyncEngineImpl final : public AsyncEngine {
     parent->prompt_tokens = static_cast<int32_t>(prompt_tokens);
     parent->sampling = request.sampling;
     parent->stops = std::make_shared<StopAutomaton>(request.sampling.stop);
+    parent->reasoning = request.reasoning;
     parent->sink = std::move(sink);
     OMNIBUS_RETURN_IF_ERROR(ledger_.open(id, request.n, parent->prompt_tokens));
     SubmitCommand command;

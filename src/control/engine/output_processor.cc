@@ -91,6 +91,7 @@ class OutputProcessor::Shard {
       params.prompt_tokens = request->prompt_tokens;
       params.sampling = request->sampling;
       params.stops = request->stops;
+      params.reasoning = request->reasoning;
       params.tokenizer = tokenizer_;
       parent.choices.push_back({std::make_unique<SequenceOutput>(std::move(params)), 0});
     }
@@ -109,7 +110,7 @@ class OutputProcessor::Shard {
     if (!event.tokens.empty() && !std::exchange(parent.prompt_counted, true))
       metrics_.prompt_tokens.add(parent.request->prompt_tokens);
     metrics_.observe(output, event.time_ns, choice.last_token_ns);
-    if (!event.tokens.empty()) choice.last_token_ns = event.time_ns;
+    if (!output.token_ids.empty()) choice.last_token_ns = event.time_ns;
     const bool is_end = choice.output->finished();
     if (is_end) {
       choice.output.reset();

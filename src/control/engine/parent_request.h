@@ -18,6 +18,7 @@ struct ParentRequest {
   int32_t prompt_tokens = 0;
   SamplingParams sampling;  // seed: the client's
   std::shared_ptr<const StopAutomaton> stops;
+  ReasoningSplit reasoning;
   OutputSink sink;
 };
 

@@ -1,5 +1,6 @@
 #include "sequence_output.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "omnibus/base/common/check.h"
@@ -8,8 +9,9 @@ namespace omnibus {
 
 SequenceOutput::SequenceOutput(SequenceOutputParams params)
     : params_(std::move(params)),
-      detokenizer_(params_.tokenizer, params_.sampling.skip_special_tokens),
-      matcher_(params_.stops) {}
+      text_(params_.tokenizer, params_.sampling.skip_special_tokens, params_.reasoning),
+      matcher_(params_.stops),
+      is_inside_(params_.reasoning.format && params_.reasoning.start == ReasoningStart::kInside) {}
 
 RequestOutput SequenceOutput::take(const SequenceEvent& event) {
   OMNIBUS_CHECK(!finished_, "a finished sequence takes no more events");
@@ -24,9 +26,7 @@ RequestOutput SequenceOutput::take(const SequenceEvent& event) {
   for (size_t i = 0; i < event.tokens.size() && !stopped_at_; ++i) {
     const bool is_hidden = event.finish_reason == FinishReason::kStop && i + 1 == event.tokens.size() &&
                            hides_stop(event.tokens[i]);
-    ++n_tokens_;
-    out.token_ids.push_back(event.tokens[i]);
-    take_token(event, i, is_hidden);
+    take_token(event, i, is_hidden, out);
   }
   if (!stopped_at_ && event.finish_reason) end_by_core(event, out);
   if (stopped_at_) {
@@ -36,7 +36,9 @@ RequestOutput SequenceOutput::take(const SequenceEvent& event) {
     out.timeline.finished_ns = event.time_ns;
   }
   release(out, finished_);
-  out.usage = {params_.prompt_tokens, n_tokens_, 0};
+  out.usage.prompt_tokens = params_.prompt_tokens;
+  out.usage.completion_tokens = n_accounted_;
+  out.usage.reasoning_tokens = n_reasoning_;
   return out;
 }
 
@@ -47,36 +49,96 @@ bool SequenceOutput::hides_stop(TokenId token) const {
   return params_.sampling.skip_special_tokens && params_.tokenizer->is_special(token);
 }
 
-void SequenceOutput::take_token(const SequenceEvent& event, size_t i, bool is_hidden) {
-  if (is_hidden) return;
-  if (params_.sampling.logprobs && i < event.logprobs.size())
-    logprobs_.push_back({known_, with_bytes(event.logprobs[i])});
-  take_text(detokenizer_.push(event.tokens[i]));
+void SequenceOutput::take_token(const SequenceEvent& event, size_t i, bool is_hidden, RequestOutput& out) {
+  ++n_tokens_;
+  tokens_.push_back({event.tokens[i], text_.end(), text_.end(), false});
+  if (!is_hidden) {
+    if (params_.sampling.logprobs && i < event.logprobs.size())
+      logprobs_.push_back({text_.end(), with_bytes(event.logprobs[i])});
+    text_.push(event.tokens[i], n_tokens_, pieces_);
+    tokens_.back().end = text_.end();
+  }
+  take_pieces(out);
 }
 
-void SequenceOutput::take_text(const std::string& text) {
-  const size_t before = known_;
-  held_ += text;
-  known_ += text.size();
-  const auto match = matcher_.feed(text, n_tokens_ > params_.sampling.min_tokens);
-  if (!match) return;
-  const std::string& stop = matcher_.stop(match->index);
-  stopped_at_ = n_tokens_;
+void SequenceOutput::take_pieces(RequestOutput& out) {
+  for (TextPiece& piece : pieces_) {
+    if (!stopped_at_) take_piece(std::move(piece), out);
+  }
+  pieces_.clear();
+  account(out);
+}
+
+void SequenceOutput::take_piece(TextPiece piece, RequestOutput& out) {
+  const TextPart part = piece.part;
+  const bool is_marker = part == TextPart::kOpening || part == TextPart::kClosing;
+  // No stop string reaches over a border of the reasoning.
+  if (is_marker) matcher_.reset();
+  if (is_marker || part == TextPart::kReasoning || (part == TextPart::kDropped && is_inside_))
+    tokens_[static_cast<size_t>(piece.token - n_accounted_ - 1)].is_reasoning = true;
+  const size_t end = piece.begin + piece.size;
+  if (!piece.text.empty() && show(std::move(piece))) return;
+  decided_ = end;
+  if (part != TextPart::kDropped) is_inside_ = part == TextPart::kOpening || part == TextPart::kReasoning;
+  account(out);
+}
+
+// True when a stop string ended the sequence in it.
+bool SequenceOutput::show(TextPiece piece) {
+  const bool is_reasoning = piece.part == TextPart::kReasoning;
+  if (!is_reasoning || params_.sampling.stop_in_reasoning) {
+    const auto match = matcher_.feed(piece.text, piece.token > params_.sampling.min_tokens);
+    if (match) {
+      cut_at_stop(piece, *match);
+      return true;
+    }
+  }
+  shown_.push_back({is_reasoning, piece.begin, std::move(piece.text)});
+  return false;
+}
+
+void SequenceOutput::cut_at_stop(const TextPiece& piece, const StopMatcher::Match& match) {
+  const std::string& stop = matcher_.stop(match.index);
+  stopped_at_ = piece.token;
   stop_cause_ = stop;
+  decided_ = piece.begin + match.end;
+  shown_.push_back({piece.part == TextPart::kReasoning, piece.begin, piece.text.substr(0, match.end)});
+  if (params_.sampling.include_stop_str_in_output) return;
   // A stop string that began in an earlier piece was held back since, so the cut is never in what was shown.
-  const size_t end = before + match->end;
-  known_ = params_.sampling.include_stop_str_in_output ? end : end - stop.size();
-  OMNIBUS_CHECK(known_ >= delivered_, "text of a stop string was delivered");
-  held_.resize(known_ - delivered_);
+  for (size_t left = stop.size(); left > 0;) {
+    OMNIBUS_CHECK(!shown_.empty(), "text of a stop string was delivered");
+    Shown& last = shown_.back();
+    const size_t n = std::min(left, last.text.size());
+    last.text.resize(last.text.size() - n);
+    decided_ = last.begin + last.text.size();
+    left -= n;
+    if (last.text.empty()) shown_.pop_back();
+  }
+}
+
+// Tokens whose text is decided; behind a stop string, those up to it.
+void SequenceOutput::account(RequestOutput& out) {
+  while (!tokens_.empty()) {
+    const Token& token = tokens_.front();
+    if (stopped_at_ ? n_accounted_ == *stopped_at_ : token.end > decided_) return;
+    ++n_accounted_;
+    const bool has_text = token.end > token.begin;
+    if (has_text ? token.is_reasoning : is_inside_) ++n_reasoning_;
+    out.token_ids.push_back(token.id);
+    tokens_.pop_front();
+  }
 }
 
 void SequenceOutput::end_by_core(const SequenceEvent& event, RequestOutput& out) {
-  const bool has_text =
+  const bool is_whole =
       event.finish_reason == FinishReason::kStop || event.finish_reason == FinishReason::kLength;
-  if (has_text) {
-    take_text(detokenizer_.flush());
+  if (is_whole) {
+    text_.finish(n_tokens_, pieces_);
+    take_pieces(out);
     if (stopped_at_) return;
   }
+  decided_ = text_.end();  // of an answer that was cut short what is undecided is left out
+  account(out);
   finished_ = true;
   out.finish_reason = event.finish_reason;
   out.stop_cause = event.stop_cause;
@@ -85,12 +147,23 @@ void SequenceOutput::end_by_core(const SequenceEvent& event, RequestOutput& out)
 
 // Text goes out except for what may become a stop string; logprobs go with the text of their token.
 void SequenceOutput::release(RequestOutput& out, bool is_end) {
-  const size_t hold = is_end ? 0 : matcher_.held();
-  const size_t n = held_.size() - hold;
-  out.text = held_.substr(0, n);
-  held_.erase(0, n);
-  delivered_ += n;
-  while (!logprobs_.empty() && (logprobs_.front().start < delivered_ || (is_end && !stopped_at_))) {
+  size_t held = is_end ? 0 : matcher_.held();
+  auto end = shown_.end();
+  delivered_ = decided_;
+  while (held > 0) {
+    --end;
+    const size_t n = std::min(held, end->text.size());
+    delivered_ = end->begin + end->text.size() - n;
+    held -= n;
+  }
+  for (auto it = shown_.begin(); it != shown_.end() && it->begin < delivered_; ++it) {
+    const size_t n = std::min(it->text.size(), delivered_ - it->begin);
+    (it->is_reasoning ? out.reasoning : out.text).append(it->text, 0, n);
+    it->text.erase(0, n);
+    it->begin += n;
+  }
+  while (!shown_.empty() && shown_.front().text.empty()) shown_.pop_front();
+  while (!logprobs_.empty() && (logprobs_.front().begin < delivered_ || (is_end && !stopped_at_))) {
     out.logprobs.push_back(std::move(logprobs_.front().logprobs));
     logprobs_.pop_front();
   }

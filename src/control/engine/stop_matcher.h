@@ -54,6 +54,8 @@ class StopMatcher {
   // Reads one piece of text up to the first match. While not `enabled` (min_tokens), complete stop strings
   // count as text; a stop string that began before may still be completed later.
   std::optional<Match> feed(std::string_view piece, bool enabled);
+  // What was fed so far is no beginning of a stop string.
+  void reset() { state_ = StopAutomaton::kRoot; }
   // Bytes at the end of what was fed that must not be shown yet.
   size_t held() const { return automaton_->held(state_); }
   const std::string& stop(int32_t index) const { return automaton_->stops()[static_cast<size_t>(index)]; }

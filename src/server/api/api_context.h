@@ -21,6 +21,8 @@ struct ApiContext {
   mutable std::atomic<uint64_t> requests{0};
 
   const Tokenizer& tokenizer() const { return engine->tokenizer(); }
+  // Whether answers of the served model may come with reasoning.
+  bool supports_thinking() const { return config.dialect != nullptr && chat_template != nullptr; }
   int32_t max_model_len() const { return engine->config().max_model_len; }
   // 404 model_not_found unless the model is served here; an empty name means the served one.
   Status check_model(const std::string& model) const;

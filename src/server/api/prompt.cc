@@ -41,6 +41,22 @@ StatusOr<std::shared_ptr<const ChatTemplate>> template_for(const ApiContext& con
   return context.chat_template;
 }
 
+// How the answer to a prompt is split: by the dialect of the template that it was made with. `open_message`
+// is the text that the answer goes on with, if any.
+ReasoningSplit reasoning_of(const ApiContext& context, const ChatTemplate& chat_template,
+                            const RenderedPrompt& prompt, const std::string& open_message) {
+  std::shared_ptr<const Dialect> dialect = context.config.dialect;
+  if (&chat_template != context.chat_template.get()) {
+    const auto own =
+        select_dialect(context.config.reasoning_parser, chat_template.source(), context.tokenizer());
+    if (own.ok()) dialect = *own;
+  }
+  if (!dialect) return {};
+  const auto& format = dialect->reasoning;
+  return {format, open_message.empty() ? reasoning_start(*format, prompt)
+                                       : reasoning_start_behind(format, open_message)};
+}
+
 // A field has an effect if the prompt is another one without it: that holds for any template.
 void note_fields_without_effect(const ChatTemplate& chat_template, const RenderOptions& options,
                                 const std::string& text, Json variables, std::vector<std::string>& ignored) {
@@ -150,8 +166,8 @@ StatusOr<TextPrompt> encode_one(const ApiContext& context, const Json& prompt, b
 
 }  // namespace
 
-StatusOr<std::vector<TokenId>> encode_chat(const ApiContext& context, ChatPromptInput input,
-                                           std::vector<std::string>& ignored) {
+StatusOr<ChatPrompt> encode_chat(const ApiContext& context, ChatPromptInput input,
+                                 std::vector<std::string>& ignored) {
   OMNIBUS_ASSIGN_OR_RETURN(const auto chat_template, template_for(context, input.chat_template));
   const Tokenizer& tokenizer = context.tokenizer();
   Json variables = input.kwargs.is_object() ? std::move(input.kwargs) : Json::object();
@@ -173,9 +189,11 @@ StatusOr<std::vector<TokenId>> encode_chat(const ApiContext& context, ChatPrompt
   if (rendered->text.size() > kMaxPromptBytes) return too_long("messages");
   note_fields_without_effect(*chat_template, options, rendered->text, std::move(variables), ignored);
   if (input.continue_final_message) OMNIBUS_RETURN_IF_ERROR(cut_at_mark(open_message, *rendered));
-  auto ids = tokenizer.encode(rendered->segments(), EncodeOptions{input.add_special_tokens});
-  OMNIBUS_RETURN_IF_ERROR(truncate(context, input.truncation, ids).status());
-  return ids;
+  ChatPrompt prompt;
+  prompt.ids = tokenizer.encode(rendered->segments(), EncodeOptions{input.add_special_tokens});
+  prompt.reasoning = reasoning_of(context, *chat_template, *rendered, open_message);
+  OMNIBUS_RETURN_IF_ERROR(truncate(context, input.truncation, prompt.ids).status());
+  return prompt;
 }
 
 Status resolve_ending(const ApiContext& context, std::optional<bool> add_generation_prompt,

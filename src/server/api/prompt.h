@@ -9,6 +9,7 @@
 #include "omnibus/base/common/ids.h"
 #include "omnibus/base/common/status.h"
 #include "omnibus/server/http/json_body.h"
+#include "omnibus/text/template/dialect.h"
 
 #include "api_context.h"
 
@@ -38,10 +39,15 @@ struct ChatPromptInput {
   PromptTruncation truncation;
 };
 
+struct ChatPrompt {
+  std::vector<TokenId> ids;
+  ReasoningSplit reasoning;  // of the answer to it
+};
+
 // Renders and tokenises. Errors are the client's: 400 with the template's own message. `ignored` gets the
 // names of fields that the template made nothing of (reasoning_effort, documents, messages[i].name).
-StatusOr<std::vector<TokenId>> encode_chat(const ApiContext& context, ChatPromptInput input,
-                                           std::vector<std::string>& ignored);
+StatusOr<ChatPrompt> encode_chat(const ApiContext& context, ChatPromptInput input,
+                                 std::vector<std::string>& ignored);
 
 struct TextPrompt {
   std::vector<TokenId> ids;

@@ -77,22 +77,22 @@ Status start(const OllamaContext& context, OllamaRoute route, const HttpRequest&
   }
   OMNIBUS_RETURN_IF_ERROR(check_thinking(api, fields));
   OMNIBUS_RETURN_IF_ERROR(check_limits(api, fields));
-  OMNIBUS_ASSIGN_OR_RETURN(std::vector<TokenId> ids,
-                           encode_ollama_prompt(context, route, fields, parsed.ignored));
+  OMNIBUS_ASSIGN_OR_RETURN(ChatPrompt prompt, encode_ollama_prompt(context, route, fields, parsed.ignored));
 
   OllamaFormatOptions format;
   format.model = fields.model;
   format.chat = chat;
   format.logprobs = fields.logprobs;
   format.context = !chat && !fields.raw;
-  if (format.context) format.prompt_ids = ids;
+  if (format.context) format.prompt_ids = prompt.ids;
   GenerationOptions options;
   options.stream = fields.stream;
   options.param = chat ? "messages" : "prompt";
   add_ignored_fields(options.headers, parsed.ignored);
   std::vector<GenerateRequest> requests(1);
-  requests[0].sampling = sampling_for(api, fields, ids.size());
-  requests[0].prompt_token_ids = std::move(ids);
+  requests[0].sampling = sampling_for(api, fields, prompt.ids.size());
+  requests[0].prompt_token_ids = std::move(prompt.ids);
+  requests[0].reasoning = std::move(prompt.reasoning);
   Generation::start(api.engine, reply, make_ollama_format(std::move(format)), std::move(options),
                     std::move(requests));
   return {};

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "api/messages.h"
-#include "api/prompt.h"
 
 namespace omnibus {
 namespace {
@@ -76,8 +75,8 @@ Json without_oldest(const Json& messages, size_t count) {
   return kept;
 }
 
-StatusOr<Ids> truncated_chat(const ApiContext& context, const OllamaFields& fields, const Json& messages,
-                             int32_t limit, std::vector<std::string>& ignored) {
+StatusOr<ChatPrompt> truncated_chat(const ApiContext& context, const OllamaFields& fields,
+                                    const Json& messages, int32_t limit, std::vector<std::string>& ignored) {
   const auto droppable = static_cast<size_t>(std::count_if(
       messages.begin(), messages.end(), [](const Json& message) { return message["role"] != "system"; }));
   const auto encode = [&](size_t count) {
@@ -88,23 +87,24 @@ StatusOr<Ids> truncated_chat(const ApiContext& context, const OllamaFields& fiel
   size_t low = 0, high = droppable == 0 ? 0 : droppable - 1;
   while (low < high) {
     const size_t middle = (low + high) / 2;
-    const auto ids = encode(middle);
-    const bool fits = ids.ok() && ids->size() <= static_cast<size_t>(limit);
+    const auto prompt = encode(middle);
+    const bool fits = prompt.ok() && prompt->ids.size() <= static_cast<size_t>(limit);
     (fits ? high : low) = fits ? middle : middle + 1;
   }
-  OMNIBUS_ASSIGN_OR_RETURN(Ids ids, encode(low));
-  if (ids.size() > static_cast<size_t>(limit)) return too_long(ids.size(), limit);
-  return ids;
+  OMNIBUS_ASSIGN_OR_RETURN(ChatPrompt prompt, encode(low));
+  if (prompt.ids.size() > static_cast<size_t>(limit)) return too_long(prompt.ids.size(), limit);
+  return prompt;
 }
 
-StatusOr<Ids> chat_prompt(const ApiContext& context, OllamaFields& fields,
-                          std::vector<std::string>& ignored) {
+StatusOr<ChatPrompt> chat_prompt(const ApiContext& context, OllamaFields& fields,
+                                 std::vector<std::string>& ignored) {
   OMNIBUS_RETURN_IF_ERROR(to_common_messages(fields.messages));
   OMNIBUS_RETURN_IF_ERROR(normalize_messages(fields.messages, context.config.strict_fields, ignored));
   const int32_t limit = context_of(context, fields);
-  OMNIBUS_ASSIGN_OR_RETURN(Ids ids, encode_chat(context, chat_input(fields, fields.messages), ignored));
-  if (ids.size() < static_cast<size_t>(limit)) return ids;
-  if (!fields.truncate) return too_long(ids.size(), limit);
+  OMNIBUS_ASSIGN_OR_RETURN(ChatPrompt prompt,
+                           encode_chat(context, chat_input(fields, fields.messages), ignored));
+  if (prompt.ids.size() < static_cast<size_t>(limit)) return prompt;
+  if (!fields.truncate) return too_long(prompt.ids.size(), limit);
   std::vector<std::string> told_already;
   return truncated_chat(context, fields, fields.messages, truncated_limit(limit, fields.options.num_predict),
                         told_already);
@@ -121,11 +121,11 @@ Status check_context_ids(const ApiContext& context, const Ids& ids) {
   return {};
 }
 
-StatusOr<Ids> generate_prompt(const ApiContext& context, const OllamaFields& fields,
-                              std::vector<std::string>& ignored) {
+StatusOr<ChatPrompt> generate_prompt(const ApiContext& context, const OllamaFields& fields,
+                                     std::vector<std::string>& ignored) {
   if (fields.raw) {
     OMNIBUS_ASSIGN_OR_RETURN(auto prompts, encode_prompts(context, Json(fields.prompt), true));
-    return std::move(prompts.front().ids);
+    return ChatPrompt{std::move(prompts.front().ids), {}};
   }
   OMNIBUS_RETURN_IF_ERROR(check_context_ids(context, fields.context));
   Json messages = Json::array();
@@ -134,10 +134,10 @@ StatusOr<Ids> generate_prompt(const ApiContext& context, const OllamaFields& fie
   };
   if (!fields.system.empty()) add("system", fields.system);
   add("user", fields.prompt);
-  OMNIBUS_ASSIGN_OR_RETURN(Ids turn, encode_chat(context, chat_input(fields, std::move(messages)), ignored));
-  Ids ids = fields.context;
-  ids.insert(ids.end(), turn.begin(), turn.end());
-  return ids;
+  OMNIBUS_ASSIGN_OR_RETURN(ChatPrompt prompt,
+                           encode_chat(context, chat_input(fields, std::move(messages)), ignored));
+  prompt.ids.insert(prompt.ids.begin(), fields.context.begin(), fields.context.end());
+  return prompt;
 }
 
 }  // namespace
@@ -152,20 +152,21 @@ int32_t context_of(const ApiContext& context, const OllamaFields& fields) {
       std::min<int64_t>(fields.options.num_ctx.value_or(context.max_model_len()), context.max_model_len()));
 }
 
-StatusOr<Ids> encode_ollama_prompt(const OllamaContext& context, OllamaRoute route, OllamaFields& fields,
-                                   std::vector<std::string>& ignored) {
+StatusOr<ChatPrompt> encode_ollama_prompt(const OllamaContext& context, OllamaRoute route,
+                                          OllamaFields& fields, std::vector<std::string>& ignored) {
   const ApiContext& api = context.api();
   if (route == OllamaRoute::kChat) return chat_prompt(api, fields, ignored);
-  OMNIBUS_ASSIGN_OR_RETURN(Ids ids, generate_prompt(api, fields, ignored));
+  OMNIBUS_ASSIGN_OR_RETURN(ChatPrompt prompt, generate_prompt(api, fields, ignored));
+  Ids& ids = prompt.ids;
   const int32_t limit = context_of(api, fields);
-  if (ids.size() < static_cast<size_t>(limit)) return ids;
+  if (ids.size() < static_cast<size_t>(limit)) return prompt;
   if (!fields.truncate) return too_long(ids.size(), limit);
   // The first num_keep tokens stay (all of them for -1, as far as they fit), then the end of the prompt.
   const auto room = static_cast<size_t>(truncated_limit(limit, fields.options.num_predict));
   const int32_t asked = fields.options.num_keep;
   const size_t keep = std::min(asked < 0 ? room : static_cast<size_t>(asked), room - 1);
   ids.erase(ids.begin() + static_cast<ptrdiff_t>(keep), ids.end() - static_cast<ptrdiff_t>(room - keep));
-  return ids;
+  return prompt;
 }
 
 }  // namespace omnibus

@@ -8,6 +8,7 @@
 #include "omnibus/base/common/ids.h"
 #include "omnibus/base/common/status.h"
 
+#include "api/prompt.h"
 #include "ollama_context.h"
 #include "ollama_fields.h"
 
@@ -19,9 +20,9 @@ bool template_knows_thinking(const std::string& source);
 // Tokens of prompt and answer that this request may have.
 int32_t context_of(const ApiContext& context, const OllamaFields& fields);
 
-// The ids; longer than context_of() allows is 400, unless `truncate`: then the oldest messages (chat) or the
-// middle of the prompt (generate) go. Moves from `fields`.
-StatusOr<std::vector<TokenId>> encode_ollama_prompt(const OllamaContext& context, OllamaRoute route,
-                                                    OllamaFields& fields, std::vector<std::string>& ignored);
+// The ids, and how the answer is split (not under raw); longer than context_of() allows is 400, unless
+// `truncate`: then the oldest messages (chat) or the middle of the prompt (generate) go. Moves from `fields`.
+StatusOr<ChatPrompt> encode_ollama_prompt(const OllamaContext& context, OllamaRoute route,
+                                          OllamaFields& fields, std::vector<std::string>& ignored);
 
 }  // namespace omnibus

@@ -1,5 +1,7 @@
 #include "chat_format.h"
 
+#include <utility>
+
 #include "omnibus/base/common/clock.h"
 #include "omnibus/server/http/sse.h"
 
@@ -29,6 +31,7 @@ class ChatFormat final : public OpenAiFormat {
   std::string chunk(Json choice, const UsageTotals& usage);
   Json choice_json(int32_t index, Json delta) const;
   Json logprobs_json(const RequestOutput& output) const;
+  void add_reasoning(Json& message, const std::string& reasoning) const;
 
   const ChatFormatOptions options_;
   const std::string id_;
@@ -80,6 +83,14 @@ Json ChatFormat::logprobs_json(const RequestOutput& output) const {
   return out;
 }
 
+// Under each of its names; nothing where there is none.
+void ChatFormat::add_reasoning(Json& message, const std::string& reasoning) const {
+  if (reasoning.empty() || !options_.include_reasoning) return;
+  const ReasoningField field = options_.reasoning_field;
+  if (field != ReasoningField::kReasoning) message["reasoning_content"] = reasoning;
+  if (field != ReasoningField::kReasoningContent) message["reasoning"] = reasoning;
+}
+
 std::string ChatFormat::stream_update(int32_t index, const RequestOutput& output, const UsageTotals& usage) {
   std::string events;
   if (!opened_[static_cast<size_t>(index)]) {
@@ -90,10 +101,15 @@ std::string ChatFormat::stream_update(int32_t index, const RequestOutput& output
     events += chunk(choice_json(index, std::move(delta)), usage);
     if (!options_.echo.empty()) events += chunk(choice_json(index, {{"content", options_.echo}}), usage);
   }
+  Json reasoning = Json::object();
+  add_reasoning(reasoning, output.reasoning);
   const bool ids = options_.return_token_ids && !output.token_ids.empty();
-  if (!output.text.empty() || !output.logprobs.empty() || ids) {
-    Json delta;
-    delta["content"] = output.text;
+  // One kind of text a chunk; logprobs and ids of both come with the last.
+  if (!reasoning.empty() && !output.text.empty())
+    events += chunk(choice_json(index, std::exchange(reasoning, Json::object())), usage);
+  if (!reasoning.empty() || !output.text.empty() || !output.logprobs.empty() || ids) {
+    Json delta = std::move(reasoning);
+    if (delta.empty()) delta["content"] = output.text;
     Json choice = choice_json(index, std::move(delta));
     if (!output.logprobs.empty()) choice["logprobs"] = logprobs_json(output);
     if (options_.return_token_ids) choice["token_ids"] = output.token_ids;
@@ -125,6 +141,7 @@ Json ChatFormat::whole_body(const std::vector<ChoiceResult>& choices, const Usag
     choice["message"]["role"] = "assistant";
     choice["message"]["content"] = options_.echo + choices[i].text;
     choice["message"]["refusal"] = nullptr;
+    add_reasoning(choice["message"], choices[i].reasoning);
     choice["logprobs"] = logprobs_json(choices[i]);
     choice["finish_reason"] = to_string(choices[i].finish_reason.value_or(FinishReason::kStop));
     choice["stop_reason"] = stop_reason_json(choices[i].stop_cause);

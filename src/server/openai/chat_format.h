@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "omnibus/base/common/ids.h"
+#include "omnibus/server/api/api_core.h"
 
 #include "api/answer_format.h"
 
@@ -19,6 +20,8 @@ struct ChatFormatOptions {
   bool logprobs = false;
   bool tokens_as_token_ids = false;
   bool return_token_ids = false;
+  bool include_reasoning = true;
+  ReasoningField reasoning_field = ReasoningField::kBoth;
   bool include_usage = false;              // a last chunk with the usage; null before
   bool continuous_usage = false;           // usage so far on each chunk
   std::vector<TokenId> prompt_token_ids;   // when return_token_ids

@@ -191,6 +191,8 @@ void add_stopping(Table& t) {
   t.push_back(flag("ignore_eos", kBoth, [](F& f, Json& v) { f.sampling.ignore_eos = v.get<bool>(); }));
   t.push_back(flag("include_stop_str_in_output", kBoth,
                    [](F& f, Json& v) { f.sampling.include_stop_str_in_output = v.get<bool>(); }));
+  t.push_back(
+      flag("stop_in_reasoning", kChat, [](F& f, Json& v) { f.sampling.stop_in_reasoning = v.get<bool>(); }));
   t.push_back(flag("skip_special_tokens", kBoth,
                    [](F& f, Json& v) { f.sampling.skip_special_tokens = v.get<bool>(); }));
 }
@@ -223,6 +225,7 @@ void add_output(Table& t) {
       {.name = "logprob_token_ids", .routes = kBoth, .type = T::kArray, .max = 128, .check = check_token_ids},
       [](F& f, Json& v) { f.sampling.logprob_token_ids = to_ids(v); }));
   t.push_back(flag("echo", kBoth, [](F& f, Json& v) { f.echo = v.get<bool>(); }));
+  t.push_back(flag("include_reasoning", kChat, [](F& f, Json& v) { f.include_reasoning = v.get<bool>(); }));
   t.push_back(flag("return_token_ids", kBoth, [](F& f, Json& v) { f.return_token_ids = v.get<bool>(); }));
   t.push_back(flag("return_tokens_as_token_ids", kBoth,
                    [](F& f, Json& v) { f.tokens_as_token_ids = v.get<bool>(); }));
@@ -250,7 +253,6 @@ void add_unsupported(Table& t) {
   t.push_back(unsupported("functions", kChat, "[]"));
   t.push_back(unsupported("function_call", kChat, R"("none")"));
   t.push_back(unsupported("modalities", kChat, R"(["text"])"));
-  t.push_back(unsupported("include_reasoning", kChat, "true"));
   t.push_back(unsupported("thinking_token_budget", kChat, "-1"));
   t.push_back(unsupported("reasoning_budget_tokens", kChat, "-1"));
   t.push_back(unsupported("suffix", kCompl, R"("")"));

@@ -38,6 +38,7 @@ struct GenerationFields {
   std::optional<int32_t> logprob_count;  // completions
   std::optional<int32_t> prompt_logprobs;
   bool echo = false;
+  bool include_reasoning = true;
   bool return_token_ids = false;
   bool tokens_as_token_ids = false;
 

@@ -71,12 +71,12 @@ GenerateRequest engine_request(const HttpRequest& http, const GenerationFields& 
 }
 
 // The prompt of a chat, and the text that `echo` puts in front of the answer.
-struct ChatPrompt {
-  std::vector<TokenId> ids;
+struct OpenAiChatPrompt {
+  ChatPrompt chat;
   std::string echo;
 };
 
-StatusOr<ChatPrompt> chat_prompt(const ApiContext& context, ParsedRequest& parsed) {
+StatusOr<OpenAiChatPrompt> chat_prompt(const ApiContext& context, ParsedRequest& parsed) {
   GenerationFields& fields = parsed.fields;
   OMNIBUS_RETURN_IF_ERROR(normalize_messages(fields.messages, context.config.strict_fields, parsed.ignored));
   ChatPromptInput input;
@@ -89,12 +89,12 @@ StatusOr<ChatPrompt> chat_prompt(const ApiContext& context, ParsedRequest& parse
       resolve_ending(context, fields.add_generation_prompt, fields.continue_final_message, input));
   input.add_special_tokens = fields.add_special_tokens.value_or(false);
   input.truncation = truncation_of(fields);
-  ChatPrompt prompt;
+  OpenAiChatPrompt prompt;
   const Json& last = input.messages.back();
   if (fields.echo && (last["role"] == "assistant" || !input.add_generation_prompt)) {
     prompt.echo = last["content"].get<std::string>();
   }
-  OMNIBUS_ASSIGN_OR_RETURN(prompt.ids, encode_chat(context, std::move(input), parsed.ignored));
+  OMNIBUS_ASSIGN_OR_RETURN(prompt.chat, encode_chat(context, std::move(input), parsed.ignored));
   return prompt;
 }
 
@@ -106,7 +106,7 @@ StatusOr<std::vector<TextPrompt>> completion_prompts(const ApiContext& context,
 
 Status start_chat(const ApiContext& context, const HttpRequest& request, const ReplyPtr& reply) {
   OMNIBUS_ASSIGN_OR_RETURN(ParsedRequest parsed, parse_request(context, kOnChat, request));
-  OMNIBUS_ASSIGN_OR_RETURN(ChatPrompt prompt, chat_prompt(context, parsed));
+  OMNIBUS_ASSIGN_OR_RETURN(OpenAiChatPrompt prompt, chat_prompt(context, parsed));
   const GenerationFields& fields = parsed.fields;
   ChatFormatOptions format;
   format.model = context.answer_model(fields.model);
@@ -117,12 +117,15 @@ Status start_chat(const ApiContext& context, const HttpRequest& request, const R
   format.return_token_ids = fields.return_token_ids;
   format.include_usage = fields.include_usage.value_or(false);
   format.continuous_usage = format.include_usage && fields.continuous_usage;
+  format.include_reasoning = fields.include_reasoning;
+  format.reasoning_field = context.config.reasoning_field;
   format.prompt_logprobs = fields.prompt_logprobs;
   format.echo = std::move(prompt.echo);
-  if (fields.return_token_ids) format.prompt_token_ids = prompt.ids;
+  if (fields.return_token_ids) format.prompt_token_ids = prompt.chat.ids;
 
   std::vector<GenerateRequest> requests;
-  requests.push_back(engine_request(request, fields, std::move(prompt.ids)));
+  requests.push_back(engine_request(request, fields, std::move(prompt.chat.ids)));
+  requests.back().reasoning = std::move(prompt.chat.reasoning);
   Generation::start(context.engine, reply, make_chat_format(std::move(format)),
                     options_for(parsed, "messages"), std::move(requests));
   return {};
@@ -183,8 +186,9 @@ HttpResponse rendered_response(const Json& body, const std::vector<std::string>&
 
 StatusOr<HttpResponse> render_chat(const ApiContext& context, const HttpRequest& request) {
   OMNIBUS_ASSIGN_OR_RETURN(ParsedRequest parsed, parse_request(context, kOnChat, request));
-  OMNIBUS_ASSIGN_OR_RETURN(const ChatPrompt prompt, chat_prompt(context, parsed));
-  return rendered_response(rendered_json(context, parsed.fields, "chatcmpl-", prompt.ids), parsed.ignored);
+  OMNIBUS_ASSIGN_OR_RETURN(const OpenAiChatPrompt prompt, chat_prompt(context, parsed));
+  return rendered_response(rendered_json(context, parsed.fields, "chatcmpl-", prompt.chat.ids),
+                           parsed.ignored);
 }
 
 StatusOr<HttpResponse> render_completion(const ApiContext& context, const HttpRequest& request) {

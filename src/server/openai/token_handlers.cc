@@ -104,7 +104,8 @@ StatusOr<std::vector<TokenId>> encode(const ApiContext& context, ParsedTokens& p
   input.chat_template = f.chat_template;
   OMNIBUS_RETURN_IF_ERROR(resolve_ending(context, f.add_generation_prompt, f.continue_final_message, input));
   input.add_special_tokens = f.add_special_tokens.value_or(false);
-  return encode_chat(context, std::move(input), parsed.ignored);
+  OMNIBUS_ASSIGN_OR_RETURN(ChatPrompt prompt, encode_chat(context, std::move(input), parsed.ignored));
+  return std::move(prompt.ids);
 }
 
 StatusOr<HttpResponse> tokenize(const ApiContext& context, const HttpRequest& request) {

@@ -1,7 +1,9 @@
 #include "message_adapter.h"
 
+#include <algorithm>
 #include <optional>
 
+#include <absl/strings/ascii.h>
 #include <nlohmann/json.hpp>
 
 namespace omnibus::jinja {
@@ -12,6 +14,9 @@ using Json = nlohmann::ordered_json;
 // Words that no template contains.
 constexpr const char* kFirst = "zqprobeone";
 constexpr const char* kSecond = "zqprobetwo";
+
+// What templates, and clients, call the reasoning of a message.
+constexpr const char* kReasoningKeys[] = {"reasoning_content", "reasoning", "thinking"};
 
 bool has(const std::optional<std::string>& text, std::string_view what) {
   return text.has_value() && text->find(what) != std::string::npos;
@@ -81,6 +86,39 @@ void probe_tools(const Program& program, TemplateShape& shape) {
   shape.null_content = !empty.has_value() || (null.has_value() && !prints_none);
 }
 
+// Found in the source and not by rendering: many templates show the reasoning of some turns only.
+void find_reasoning_keys(std::string_view source, TemplateShape& shape) {
+  const auto is_word = [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  for (const std::string key : kReasoningKeys) {
+    for (size_t at = source.find(key); at != std::string_view::npos; at = source.find(key, at + 1)) {
+      const char before = at == 0 ? ' ' : source[at - 1];
+      const char after = at + key.size() < source.size() ? source[at + key.size()] : ' ';
+      const bool quoted = (before == '\'' || before == '"') && after == before;
+      if (!quoted && (before != '.' || is_word(after))) continue;
+      shape.reasoning_keys.push_back(key);
+      break;
+    }
+  }
+}
+
+// The reasoning of a message under whichever key it came; nullptr when it has none.
+const Json* reasoning_of(const Json& message) {
+  for (const char* key : kReasoningKeys) {
+    const auto it = message.find(key);
+    if (it != message.end() && it->is_string() && !it->get_ref<const std::string&>().empty()) return &*it;
+  }
+  return nullptr;
+}
+
+bool reasoning_fits(const TemplateShape& shape, const Json& message) {
+  const Json* reasoning = reasoning_of(message);
+  return reasoning == nullptr ||
+         std::all_of(shape.reasoning_keys.begin(), shape.reasoning_keys.end(), [&](const std::string& key) {
+           const auto it = message.find(key);
+           return it != message.end() && it->is_string() && !it->get_ref<const std::string&>().empty();
+         });
+}
+
 bool is_array_of_messages(const Json& variables) {
   const auto messages = variables.find("messages");
   return messages != variables.end() && messages->is_array();
@@ -102,6 +140,7 @@ const Json* arguments_of(const Json& call) {
 
 bool message_fits(const TemplateShape& shape, const Json& message) {
   if (!message.is_object()) return true;
+  if (!reasoning_fits(shape, message)) return false;
   const auto content = message.find("content");
   if (content != message.end()) {
     if (content->is_array() && !shape.part_content) return false;
@@ -160,16 +199,21 @@ Status adapt_message(const TemplateShape& shape, Json& message, const std::strin
       *content = "";
     }
   }
+  if (!reasoning_fits(shape, message)) {
+    const Json reasoning = *reasoning_of(message);
+    for (const std::string& key : shape.reasoning_keys) message[key] = reasoning;
+  }
   adapt_calls(shape, message);
   return {};
 }
 
 }  // namespace
 
-TemplateShape probe_shape(const Program& program) {
+TemplateShape probe_shape(const Program& program, std::string_view source) {
   TemplateShape shape;
   probe_content(program, shape);
   probe_tools(program, shape);
+  find_reasoning_keys(source, shape);
   return shape;
 }
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -17,9 +19,12 @@ struct TemplateShape {
   bool part_content = false;     // walks content that is a list of {"type": "text", "text": …}
   bool object_arguments = true;  // takes tool-call arguments as an object; else as JSON text
   bool null_content = true;      // takes content null beside tool calls; else it wants ""
+  // The keys under which it looks for an assistant's earlier reasoning; those of reasoning_keys().
+  std::vector<std::string> reasoning_keys;
 };
 
-TemplateShape probe_shape(const Program& program);
+// `source` is the program's.
+TemplateShape probe_shape(const Program& program, std::string_view source);
 
 // `variables` with messages in the form that `shape` takes. INVALID_ARGUMENT names the message and the part
 // that has no such form (a content part that is not text).

@@ -20,6 +20,7 @@ namespace omnibus {
 inline constexpr char kDefaultModel[] = "smollm2:135m";
 
 enum class NumericsOption { kFast, kF32 };
+enum class ReasoningFieldOption { kBoth, kReasoningContent, kReasoning };
 enum class CpuIsaOption { kAuto, kGeneric, kAvx2, kAvx512 };
 
 struct LogConfig {
@@ -90,6 +91,8 @@ struct ServeConfig {
   bool prefill_assistant = false;  // an assistant message at the end of a chat is gone on with
   GenerationConfigOption generation_config = GenerationConfigOption::kAuto;
   std::string chat_template_file;  // "" : the model's own
+  std::string reasoning_parser = "auto";
+  ReasoningFieldOption reasoning_field = ReasoningFieldOption::kBoth;
 };
 
 struct RunConfig {

@@ -40,6 +40,7 @@ struct SamplingParams {
   std::vector<TokenId> stop_token_ids;  // judged by the core
   bool ignore_eos = false;
   bool include_stop_str_in_output = false;
+  bool stop_in_reasoning = false;  // stop strings end the reasoning, too; else they count in the answer only
   bool skip_special_tokens = true;
 };
 

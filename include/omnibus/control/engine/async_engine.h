@@ -20,6 +20,7 @@
 #include "omnibus/contract/step/memory_plan.h"
 #include "omnibus/contract/step/scheduler_output.h"
 #include "omnibus/control/executor/executor.h"
+#include "omnibus/text/template/dialect.h"
 #include "omnibus/text/tokenizer/tokenizer.h"
 
 namespace omnibus {
@@ -41,6 +42,7 @@ struct GenerateRequest {
   std::vector<TokenId> prompt_token_ids;
   SamplingParams sampling;  // max_tokens <= 0: until the context is full. Larger than the room: clamped
   int32_t n = 1;
+  ReasoningSplit reasoning;  // fills RequestOutput::reasoning and reasoning_tokens
   std::string tenant_salt;
   int32_t priority = 0;
   std::optional<MonotonicNs> deadline;

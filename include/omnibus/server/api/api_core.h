@@ -17,14 +17,21 @@
 #include "omnibus/server/http/http_message.h"
 #include "omnibus/server/http/route_table.h"
 #include "omnibus/text/template/chat_template.h"
+#include "omnibus/text/template/dialect.h"
 
 namespace omnibus {
+
+// What answers call the reasoning: vLLM says "reasoning", llama.cpp and DeepSeek "reasoning_content".
+enum class ReasoningField { kBoth, kReasoningContent, kReasoning };
 
 struct ApiConfig {
   std::vector<std::string> model_names;  // >= 1; the first is the model's own in answers of /v1/models
   bool any_model = false;                // any "model" in a request means the one that is served
   bool strict_fields = false;            // an unknown field is 400
   bool trust_request_chat_template = false;
+  std::string reasoning_parser = "auto";   // select_dialect's choice for templates in requests
+  std::shared_ptr<const Dialect> dialect;  // of the model; null: answers are not split
+  ReasoningField reasoning_field = ReasoningField::kBoth;
   bool prefill_assistant = false;  // an assistant message at the end is gone on with
   int32_t max_logprobs = 20;       // -1: as many as there are
   SamplingDefaults defaults;       // of the model, for requests that leave a field out

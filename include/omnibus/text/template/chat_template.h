@@ -60,7 +60,8 @@ class ChatTemplate {
   // Messages may have any of OpenAI's shapes; they are brought into the one that the template takes, as
   // probes at compile time found out: content as string or parts (joined with newlines; a part that is no
   // text is refused by place), tool-call arguments as object or JSON text, null content beside tool calls as
-  // "".
+  // "", an assistant's reasoning under the key that the template reads (reasoning_content, reasoning,
+  // thinking).
   //
   // raise_exception (the message is the template's), budget overruns and type errors are INVALID_ARGUMENT:
   // the caller's 400.

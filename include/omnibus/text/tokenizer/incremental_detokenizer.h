@@ -16,7 +16,7 @@ class IncrementalDetokenizer {
 
   // Text that became certain with this token; bytes of an unfinished character are held back.
   std::string push(TokenId id);
-  // What is still held back, as U+FFFD. Call once at the end.
+  // What is still held back, as U+FFFD. At the end, or where no character can go on.
   std::string flush();
 
  private:

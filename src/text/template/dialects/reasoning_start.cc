@@ -1,0 +1,42 @@
+#include <algorithm>
+
+#include "omnibus/text/template/dialect.h"
+#include "omnibus/text/template/reasoning_splitter.h"
+
+namespace omnibus {
+namespace {
+
+bool ends_with_any(std::string_view text, const std::vector<std::string>& markers) {
+  return std::any_of(markers.begin(), markers.end(),
+                     [&](const std::string& marker) { return text.ends_with(marker); });
+}
+
+}  // namespace
+
+ReasoningStart reasoning_start(const ReasoningFormat& format, const RenderedPrompt& prompt) {
+  if (prompt.ranges.empty() || !prompt.ranges.back().trusted) return ReasoningStart::kBefore;
+  std::string_view tail = std::string_view(prompt.text).substr(prompt.ranges.back().begin);
+  tail = tail.substr(0, tail.find_last_not_of(" \t\r\n") + 1);
+  if (ends_with_any(tail, format.open)) return ReasoningStart::kInside;
+  // Harmony closes any message like this.
+  if (format.repeat) return ReasoningStart::kBefore;
+  return ends_with_any(tail, format.close) || ends_with_any(tail, format.drop) ? ReasoningStart::kClosed
+                                                                               : ReasoningStart::kBefore;
+}
+
+ReasoningStart reasoning_start_behind(const std::shared_ptr<const ReasoningFormat>& format,
+                                      std::string_view text) {
+  ReasoningSplitter splitter({format, ReasoningStart::kBefore});
+  std::vector<TextRun> runs;
+  splitter.feed(text, runs);
+  splitter.finish(runs);
+  ReasoningStart start = ReasoningStart::kBefore;
+  for (const TextRun& run : runs) {
+    if (run.part == TextPart::kOpening) start = ReasoningStart::kInside;
+    if (run.part == TextPart::kClosing)
+      start = format->repeat ? ReasoningStart::kBefore : ReasoningStart::kClosed;
+  }
+  return start;
+}
+
+}  // namespace omnibus
