@@ -88,6 +88,8 @@ class Parser {
   const Node* parse_name(bool namespaces);
   const Node* parse_list();
   const Node* parse_dict();
+
+  // behind a value (parser_postfix.cc)
   const Node* parse_postfix(const Node* node);
   const Node* parse_filters_and_tests(const Node* node);
   const Node* parse_subscript(const Node* node);
