@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from harness.raw import exchange, request_bytes
+from harness.raw import connect, exchange, request_bytes
 from harness.script import HELLO
 from harness.server import Server, program
 from harness.store import add_model, names_in, serve_with_store
@@ -82,9 +82,10 @@ BAD_DIGESTS = ["sha256:" + "0" * 63, "sha256:" + "0" * 65, "sha256:" + "g" * 64,
 @pytest.mark.parametrize("digest", BAD_DIGESTS)
 def test_s11_digests(shared, digest):
     before = shared.snapshot()
-    for method, body in (("HEAD", b""), ("POST", b"content")):
-        code = exchange(shared.server, request_bytes(method, "/api/blobs/" + digest, body=body))[0]
-        assert code in (400, 404), f"{method}: {code}"
+    with connect(shared.server) as connection:  # an answer to HEAD has no body to wait for
+        connection.sendall(request_bytes("HEAD", "/api/blobs/" + digest))
+        assert connection.recv(65536).split(b" ")[1] in (b"400", b"404")
+    assert exchange(shared.server, request_bytes("POST", "/api/blobs/" + digest, body=b"content"))[0] in (400, 404)
     assert shared.snapshot() == before
 
 
