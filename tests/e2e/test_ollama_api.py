@@ -1,5 +1,6 @@
 """Ollama's API from the wire: framing, every field and option, every error."""
 
+import concurrent.futures
 import hashlib
 import json
 import random
@@ -8,7 +9,7 @@ import re
 import pytest
 import requests
 
-from harness.raw import connect, exchange, request_bytes
+from harness.raw import exchange, request_bytes
 from harness.script import HELLO, script, says
 from harness.sse import joined, stream_chat
 from harness.store import serve_with_store
@@ -166,6 +167,15 @@ def test_options_that_are_refused_by_name(hello, name, neutral, value):
     assert f"'{name}' is not supported" in error_of(generate(hello, options={name: value}), 400)
 
 
+def test_penalties_look_at_all_or_nothing(hello):
+    for options in ({"repeat_penalty": 1.1}, {"repeat_penalty": 1.1, "repeat_last_n": -1}, {"repeat_last_n": 64},
+                    {"presence_penalty": 1, "repeat_last_n": 0}, {"repeat_penalty": 1.1, "repeat_last_n": 4096}):
+        assert generate(hello, stream=False, options=options).status_code == 200
+    for name in ("repeat_penalty", "presence_penalty", "frequency_penalty"):
+        text = error_of(generate(hello, options={name: 0.5, "repeat_last_n": 64}), 400)
+        assert "repeat_last_n" in text and "-1" in text
+
+
 def test_unknown_options_are_named(hello, replay):
     answer = generate(hello, stream=False, options={"numa": True, "no_such": 1}, no_field=2)
     assert answer.json()["response"] == "Hello world!"
@@ -207,7 +217,7 @@ def test_wrong_messages(hello):
 
 @pytest.mark.parametrize("body,text", [
     (b"", "missing request body"), (b" \n", "missing request body"), (b"[]", "object"), (b"{", "JSON"),
-    (b"\xff", "UTF-8"), (b'{"model": 1e999}', "JSON"), (b"[" * 100000, "JSON")])
+    (b'{"model":"\xff"}', "UTF-8"), (b'{"model": 1e999}', "JSON"), (b"[" * 100000, "JSON")])
 def test_wrong_bodies(hello, body, text):
     for path in ("/api/generate", "/api/chat", "/api/show", "/api/copy"):
         answer = requests.post(hello.url + path, data=body, timeout=10)
@@ -223,7 +233,7 @@ def test_errors_of_http_are_in_ollamas_form(hello):
         answer = requests.request(method, hello.url + path, timeout=10)
         error_of(answer, 405)
         assert answer.headers["allow"]
-    large = exchange(hello, b"POST /api/chat HTTP/1.1\r\nHost: x\r\nContent-Length: 40000000\r\n\r\n")
+    large = exchange(hello, b"POST /api/chat HTTP/1.1\r\nHost: localhost\r\nContent-Length: 40000000\r\n\r\n")
     assert large[0] == 413 and list(json.loads(large[2])) == ["error"]
     assert "error" in requests.get(hello.url + "/v1/nothing", timeout=10).json()
     assert isinstance(requests.get(hello.url + "/v1/nothing", timeout=10).json()["error"], dict)
@@ -314,17 +324,15 @@ def test_an_error_in_the_stream_is_a_line(replay):
 
 
 def test_a_full_queue_is_503(own_replay):
-    server = own_replay(HELLO, "--max-num-seqs", "1", "--max-waiting-requests", "1")
-    body = {"model": "replay", "prompt": "endless"}
-    with requests.post(server.url + "/api/generate", json=body, stream=True, timeout=30) as first:
-        next(first.iter_lines())
-        waiting = connect(server)
-        waiting.sendall(request_bytes("POST", "/api/generate", body=json.dumps(body).encode()))
-        wait_until(lambda: server.metric("vllm:num_requests_waiting") == 1, what="the second waits")
-        answer = generate(server)
-        error_of(answer, 503)
-        assert int(answer.headers["retry-after"]) >= 1
-        waiting.close()
+    server = own_replay(HELLO, "--max-num-seqs", "2", "--max-waiting-requests", "2")
+    with concurrent.futures.ThreadPoolExecutor(32) as threads:
+        ask = lambda _: generate(server, "endless", stream=False, options={"num_predict": 50})  # noqa: E731
+        answers = list(threads.map(ask, range(32)))
+    assert {a.status_code for a in answers} == {200, 503}
+    for answer in answers:
+        if answer.status_code == 503:
+            error_of(answer, 503)
+            assert int(answer.headers["retry-after"]) >= 1
 
 
 def test_a_client_that_leaves_frees_its_place(hello):

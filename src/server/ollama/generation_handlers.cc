@@ -36,6 +36,19 @@ Status check_limits(const ApiContext& api, const OllamaFields& fields) {
   return {};
 }
 
+// The sampler's penalties look at the whole sequence: a window is either all of it, or none.
+Status resolve_penalties(const ApiContext& api, OllamaFields& fields) {
+  OllamaOptions& options = fields.options;
+  const int64_t window = options.repeat_last_n.value_or(-1);
+  if (window == 0) clear_penalties(options.sampling);
+  if (window <= 0 || window >= context_of(api, fields) || !has_penalties(options.sampling)) return {};
+  return invalid_field("repeat_last_n",
+                       fmt::format("option \"repeat_last_n\": penalties over the last {} tokens are not "
+                                   "supported: -1 is the whole context, 0 turns penalties off",
+                                   window),
+                       "unsupported_parameter");
+}
+
 uint64_t seed_for(const ApiContext& api, const OllamaFields& fields) {
   const int64_t asked = fields.options.seed.value_or(-1);
   if (asked != -1) return static_cast<uint64_t>(asked);
@@ -77,6 +90,7 @@ Status start(const OllamaContext& context, OllamaRoute route, const HttpRequest&
   }
   OMNIBUS_RETURN_IF_ERROR(check_thinking(api, fields));
   OMNIBUS_RETURN_IF_ERROR(check_limits(api, fields));
+  OMNIBUS_RETURN_IF_ERROR(resolve_penalties(api, fields));
   OMNIBUS_ASSIGN_OR_RETURN(ChatPrompt prompt, encode_ollama_prompt(context, route, fields, parsed.ignored));
 
   OllamaFormatOptions format;
@@ -90,6 +104,8 @@ Status start(const OllamaContext& context, OllamaRoute route, const HttpRequest&
   options.param = chat ? "messages" : "prompt";
   add_ignored_fields(options.headers, parsed.ignored);
   std::vector<GenerateRequest> requests(1);
+  // What one key's requests leave in caches is nobody else's.
+  if (!request.tenant.empty()) requests[0].tenant_salt = request.tenant + "@";
   requests[0].sampling = sampling_for(api, fields, prompt.ids.size());
   requests[0].prompt_token_ids = std::move(prompt.ids);
   requests[0].reasoning = std::move(prompt.reasoning);

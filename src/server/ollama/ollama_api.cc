@@ -21,7 +21,8 @@ using DiskJob = StatusOr<HttpResponse> (*)(const OllamaContext&, const HttpReque
 HttpResponse run_disk_job(DiskJob job, const OllamaContext& context, const HttpRequest& request) {
   try {
     auto response = job(context, request);
-    return response.ok() ? *std::move(response) : render_ollama_error(response.status(), request.path);
+    if (response.ok()) return *std::move(response);
+    return render_ollama_error(store_error_for_client(response.status()), request.path);
   } catch (const std::exception& error) {
     log_error("request handler: {}", error.what());
     return render_ollama_error(absl::InternalError("The server failed on this request"), request.path);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "omnibus/base/common/log.h"
 #include "omnibus/base/common/wall_clock.h"
 
 #include "model_names.h"
@@ -20,6 +21,12 @@ std::optional<ModelStore> open_store(const std::string& home) {
 }
 
 }  // namespace
+
+Status store_error_for_client(const Status& error) {
+  if (error_detail(error).http < 500 || error.code() == StatusCode::kUnimplemented) return error;
+  log_error("model store: {}", status_message(error));
+  return absl::InternalError("The model store cannot be used; the server's log says why");
+}
 
 Status ollama_model_not_found(const std::string& name) {
   return with_detail(absl::NotFoundError(fmt::format("model '{}' not found", name)),
@@ -41,7 +48,9 @@ bool OllamaContext::is_served_name(const std::string& name) const {
 
 StatusOr<std::optional<StoredModel>> OllamaContext::find_stored(const std::string& name) const {
   if (!store_) return std::nullopt;
-  OMNIBUS_ASSIGN_OR_RETURN(const auto models, store_->list());
+  const auto listed = store_->list();
+  if (!listed.ok()) return store_error_for_client(listed.status());
+  const std::vector<StoredModel>& models = *listed;
   for (const StoredModel& model : models) {
     if (same_model_name(model.name, name)) return model;
   }

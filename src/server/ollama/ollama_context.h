@@ -57,6 +57,10 @@ class OllamaContext {
   mutable TextPool disk_;  // last: its jobs use all of the above
 };
 
+// What a client is told of a store that fails: not the path that the message names, which goes to the log.
+// Other errors stay as they are.
+Status store_error_for_client(const Status& error);
+
 // 404, in Ollama's words.
 Status ollama_model_not_found(const std::string& name);
 

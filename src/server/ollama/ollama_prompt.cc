@@ -46,7 +46,8 @@ Status to_common_messages(Json& messages) {
     if (!message.is_object()) continue;  // refused by name later
     if (const auto images = message.find("images"); images != message.end()) {
       if (!images->is_null() && !(images->is_array() && images->empty())) {
-        return invalid_field(fmt::format("messages[{}].images", i), "this model does not support images",
+        const std::string place = fmt::format("messages[{}].images", i);
+        return invalid_field(place, fmt::format("'{}': this model does not support images", place),
                              "unsupported_parameter");
       }
       message.erase("images");

@@ -46,8 +46,9 @@ bool is_file(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
 }
 
+// Letters in either case; the tag "latest" may be left out.
 bool named(const StoredModel& model, const std::string& alias) {
-  return same_name(model.name, alias) ||
+  return same_name(model.name, alias) || same_name(model.name, alias + ":latest") ||
          std::any_of(model.aliases.begin(), model.aliases.end(),
                      [&](const std::string& a) { return same_name(a, alias); });
 }

@@ -1,6 +1,7 @@
 // Changes of a store that is there: copy, remove, blobs that clients bring. Only checked names and digests
 // become paths; what is made or deleted lies beneath the store's folder, behind no link.
 #include <algorithm>
+#include <cerrno>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -29,10 +30,13 @@ Status write_manifest_of(const std::string& home, const Manifest& manifest) {
   return write_file_in(at, file, write_manifest(manifest));
 }
 
+// What is not there is removed already.
 Status remove_beneath(const std::string& home, const std::string& relative) {
   const auto [folder, file] = split_path(relative);
-  OMNIBUS_ASSIGN_OR_RETURN(const Fd at, open_folder_beneath(home, folder, /*create=*/false));
-  if (unlinkat(at.get(), file.c_str(), 0) == 0) return {};
+  const auto at = open_folder_beneath(home, folder, /*create=*/false);
+  if (at.status().code() == StatusCode::kNotFound) return {};
+  if (!at.ok()) return at.status();
+  if (unlinkat(at->get(), file.c_str(), 0) == 0 || errno == ENOENT) return {};
   return absl::UnavailableError(errno_text("cannot delete", home + "/" + relative));
 }
 

@@ -59,8 +59,8 @@ class ModelStore {
   // OMNIBUS_HOME, else ~/.cache/omnibus. FAILED_PRECONDITION when neither that nor HOME is set.
   static StatusOr<std::string> default_home(const EnvLookup& env);
 
-  // MODEL as a path, then as a name in the store, then as an alias. NOT_FOUND says what there is and how to
-  // pull; a file that no longer has its digest is DATA_LOSS.
+  // MODEL as a path, then as a name in the store (the tag "latest" may be left out), then as an alias.
+  // NOT_FOUND says what there is and how to pull; a file that no longer has its digest is DATA_LOSS.
   StatusOr<ResolvedModel> resolve(const std::string& model) const;
   // By name. A manifest that cannot be read is an error naming its path.
   StatusOr<std::vector<StoredModel>> list() const;
