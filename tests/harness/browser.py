@@ -19,6 +19,7 @@ _FLAGS = [
     "--disable-sync", "--metrics-recording-only", "--mute-audio", "--hide-scrollbars", "--force-color-profile=srgb",
     "--disable-features=Translate,OptimizationHints,MediaRouter,SpareRendererForSitePerProcess", "--remote-debugging-port=0",
 ]
+_LIMIT = 120  # seconds for one answer of the browser; the machine may be busy
 
 
 class Browser:
@@ -39,7 +40,7 @@ class Browser:
         except AssertionError as error:
             self.close()
             raise AssertionError(f"{error}\n{self.log_path.read_text(errors='replace')[-3000:]}") from None
-        self.socket = websocket.create_connection(address, timeout=30, suppress_origin=True)
+        self.socket = websocket.create_connection(address, timeout=_LIMIT, suppress_origin=True)
         self.ids = itertools.count(1)
         self.answers = {}
         self.sessions = {}
@@ -77,7 +78,7 @@ class Browser:
             except websocket.WebSocketTimeoutException:
                 break
             finally:
-                self.socket.settimeout(30)
+                self.socket.settimeout(_LIMIT)
 
     def _receive(self):
         message = json.loads(self.socket.recv())

@@ -92,14 +92,15 @@ const Markdown = (() => {
     }
 
     // A block that a complete line began ends all blocks before it, for good; a line that is still being written
-    // ends nothing: "1" after a list may become "1. ", its next item.
+    // ends nothing: "1" after a list may become "1. ", its next item. What begins a table are two lines.
     append(text) {
       this.tail += text;
       const lines = MarkdownBlocks.lines(this.tail);
       const blocks = MarkdownBlocks.parse(lines);
       patchChildren(this.root, this.lastFixed ? this.lastFixed.nextSibling : this.root.firstChild, blocks.map(build));
       let last = blocks.length - 1;
-      while (last > 0 && blocks[last].start >= lines.length - 1) --last;
+      const begun = (block) => block.start + (block.type === "table" ? 1 : 0);
+      while (last > 0 && begun(blocks[last]) >= lines.length - 1) --last;
       if (last <= 0) return;
       for (let i = 0; i < last; ++i) {
         this.lastFixed = this.lastFixed ? this.lastFixed.nextSibling : this.root.firstChild;
