@@ -8,7 +8,7 @@ namespace omnibus {
 
 SequenceOutput::SequenceOutput(SequenceOutputParams params)
     : params_(std::move(params)),
-      detokenizer_(params_.tokenizer, params_.sampling.skip_special_tokens),
+      detokenizer_(params_.tokenizer, params_.sampling.skip_special_tokens, /*continues=*/true),
       matcher_(params_.stops) {}
 
 RequestOutput SequenceOutput::take(const SequenceEvent& event) {
