@@ -148,6 +148,11 @@ void declare_options(OptionSet& options, ServeConfig& config) {
                      "the API's");
   options.add("chat-template", config.chat_template_file, "FILE",
               "Jinja template in place of the model's own");
+  options.add("default-chat-template-kwargs", config.default_chat_template_kwargs, "JSON",
+              "Variables for the chat template that requests may override, as an object");
+  options.add("default-max-tokens", config.default_max_tokens, 1, kMany,
+              "Longest answer to a request that sets no limit (default: the API's own)");
+  options.add("slots", config.slots, "Answer GET /slots with how many requests run");
   declare_engine_for_many(options, config.engine);
   declare_log(options, config.log);
 }

@@ -150,17 +150,18 @@ StatusOr<TextPrompt> encode_one(const ApiContext& context, const Json& prompt, b
 
 }  // namespace
 
-StatusOr<std::vector<TokenId>> encode_chat(const ApiContext& context, ChatPromptInput input,
-                                           std::vector<std::string>& ignored) {
+StatusOr<RenderedPrompt> render_chat(const ApiContext& context, ChatPromptInput input,
+                                     std::vector<std::string>& ignored) {
   OMNIBUS_ASSIGN_OR_RETURN(const auto chat_template, template_for(context, input.chat_template));
-  const Tokenizer& tokenizer = context.tokenizer();
-  Json variables = input.kwargs.is_object() ? std::move(input.kwargs) : Json::object();
+  Json variables = context.config.default_template_kwargs.is_object() ? context.config.default_template_kwargs
+                                                                      : Json::object();
+  if (input.kwargs.is_object()) variables.update(input.kwargs);
   if (!input.reasoning_effort.empty()) {
     variables["reasoning_effort"] = input.reasoning_effort;
     if (input.reasoning_effort == "none") variables["enable_thinking"] = false;
   }
   if (!input.documents.empty()) variables["documents"] = std::move(input.documents);
-  RenderOptions options = render_options_for(tokenizer);
+  RenderOptions options = render_options_for(context.tokenizer());
   options.add_generation_prompt = input.add_generation_prompt;
   join_system_messages(*chat_template, options, input.messages);
   std::string open_message;
@@ -173,8 +174,16 @@ StatusOr<std::vector<TokenId>> encode_chat(const ApiContext& context, ChatPrompt
   if (rendered->text.size() > kMaxPromptBytes) return too_long("messages");
   note_fields_without_effect(*chat_template, options, rendered->text, std::move(variables), ignored);
   if (input.continue_final_message) OMNIBUS_RETURN_IF_ERROR(cut_at_mark(open_message, *rendered));
-  auto ids = tokenizer.encode(rendered->segments(), EncodeOptions{input.add_special_tokens});
-  OMNIBUS_RETURN_IF_ERROR(truncate(context, input.truncation, ids).status());
+  return rendered;
+}
+
+StatusOr<std::vector<TokenId>> encode_chat(const ApiContext& context, ChatPromptInput input,
+                                           std::vector<std::string>& ignored) {
+  const EncodeOptions options{input.add_special_tokens};
+  const PromptTruncation truncation = input.truncation;
+  OMNIBUS_ASSIGN_OR_RETURN(const RenderedPrompt rendered, render_chat(context, std::move(input), ignored));
+  auto ids = context.tokenizer().encode(rendered.segments(), options);
+  OMNIBUS_RETURN_IF_ERROR(truncate(context, truncation, ids).status());
   return ids;
 }
 

@@ -90,6 +90,9 @@ struct ServeConfig {
   bool prefill_assistant = false;  // an assistant message at the end of a chat is gone on with
   GenerationConfigOption generation_config = GenerationConfigOption::kAuto;
   std::string chat_template_file;  // "" : the model's own
+  std::string default_chat_template_kwargs;   // JSON object; "": none
+  std::optional<int32_t> default_max_tokens;  // of requests that set no limit; absent: the API's own default
+  bool slots = true;                          // GET /slots answers
 };
 
 struct RunConfig {
