@@ -410,6 +410,9 @@ def test_apply_template(server):
     assert body == {"prompt": "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"}
     body = server.post("/apply-template", {"messages": messages, "add_generation_prompt": False}).json()
     assert body == {"prompt": "<|im_start|>user\nhi<|im_end|>\n"}
+    messages.append({"role": "assistant", "content": "yo"})
+    body = server.post("/apply-template", {"messages": messages, "continue_final_message": True}).json()
+    assert body == {"prompt": "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\nyo"}
     for body in ({}, {"messages": []}, {"messages": [{}]}, {"messages": messages, "tools": [1]}):
         assert refused(server, body, "/apply-template")["param"].split("[")[0] == list(body or {"messages": 0})[-1]
 

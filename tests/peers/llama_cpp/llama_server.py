@@ -56,7 +56,8 @@ def read_flags(words):
 
 
 def translate(words):
-    out = ["--any-model", "--max-num-batched-tokens", "512"]  # llama-server answers to any model name
+    # llama-server answers to any model name, and goes on with an assistant's message.
+    out = ["--max-num-batched-tokens", "512", "--any-model", "--prefill-assistant"]
     context, slots, batch, shared = 0, 1, 512, "--kv-unified" in words
     for flag, value in read_flags(words):
         if flag in RENAMED:
@@ -83,7 +84,7 @@ def translate(words):
             out += ["--allowed-origins", value]
         elif flag not in MODEL | WITHOUT_MEANING | WITHOUT_MEANING_VALUED:
             sys.exit(f"llama_server.py: no counterpart of {flag}")
-    out[2] = str(max(batch, slots))
+    out[1] = str(max(batch, slots))
     if slots == 1 and "--max-num-seqs" not in out:
         out += ["--max-num-seqs", "1"]
     if context:
