@@ -23,7 +23,9 @@ fuzz:
 goldens:
 	sh scripts/goldens.sh
 peers:
-	sh benchmarks/peers/llama_cpp/fetch_and_build.sh
+	sh scripts/install_deps.sh build test
+	sh scripts/build.sh release omnibus_program
+	sh tests/peers/llama_cpp/run.sh
 bench:
 	sh scripts/bench.sh
 clean:

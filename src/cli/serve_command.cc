@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <future>
 #include <thread>
 
@@ -10,6 +11,8 @@
 #include "omnibus/base/common/log.h"
 #include "omnibus/cli/serve.h"
 #include "omnibus/server/http/http_server.h"
+#include "omnibus/server/http/json_body.h"
+#include "omnibus/server/llama_cpp/llama_cpp_api.h"
 #include "omnibus/server/ollama/ollama_api.h"
 #include "omnibus/server/openai/openai_api.h"
 #include "omnibus/server/render_error.h"
@@ -81,8 +84,21 @@ ReasoningField reasoning_field_of(ReasoningFieldOption option) {
   }
 }
 
-ApiConfig api_config(const ServeConfig& config, const ServedModel& model) {
+StatusOr<Json> template_kwargs(const std::string& text) {
+  if (text.empty()) return Json();
+  auto kwargs = parse_json(text);
+  if (kwargs.ok() && kwargs->is_object()) return kwargs;
+  return absl::InvalidArgumentError(
+      fmt::format("--default-chat-template-kwargs: {}",
+                  kwargs.ok() ? "must be a JSON object" : status_message(kwargs.status())));
+}
+
+StatusOr<ApiConfig> api_config(const ServeConfig& config, const ServedModel& model) {
   ApiConfig api;
+  OMNIBUS_ASSIGN_OR_RETURN(api.default_template_kwargs, template_kwargs(config.default_chat_template_kwargs));
+  api.default_max_tokens = config.default_max_tokens.value_or(0);
+  api.slots = config.slots;
+  api.model_file = std::filesystem::path(model.path).filename().string();
   api.model_names = config.served_model_names;
   if (api.model_names.empty()) api.model_names = {model.name};
   api.any_model = config.any_model;
@@ -196,6 +212,8 @@ int serve_model(const ServeConfig& config, ServedModel model) {
   if (!dialect.ok()) return report_failure(dialect.status());
   model.engine.max_waiting_requests = config.max_waiting_requests;
   model.engine.text_threads = std::clamp(cores() / 4, 1, 8);
+  auto api = api_config(config, model);
+  if (!api.ok()) return report_failure(api.status());
   StatusOr<std::unique_ptr<AsyncEngine>> engine = nullptr;
   {
     const ExitOnStopSignal while_loading;
@@ -203,11 +221,11 @@ int serve_model(const ServeConfig& config, ServedModel model) {
   }
   if (!engine.ok()) return report_failure(engine.status());
 
-  ApiConfig api = api_config(config, model);
-  api.dialect = *std::move(dialect);
-  auto core = ApiCore::create(std::move(api), engine->get(), model.chat_template, &metrics);
+  api->dialect = *std::move(dialect);
+  auto core = ApiCore::create(*std::move(api), engine->get(), model.chat_template, &metrics);
   RouteTable routes;
   add_openai_routes(*core, routes);
+  add_llama_cpp_routes(*core, routes);
   add_ollama_routes(*core, ollama_config(model), routes);
   const Authenticator auth(config.keys, is_loopback_host(config.http.host));
   const Authenticator loopback_auth(config.keys, /*loopback_bind=*/true);

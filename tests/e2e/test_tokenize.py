@@ -37,7 +37,7 @@ def test_ids_are_those_that_generation_uses(server):
 @pytest.mark.parametrize("text", ["", "plain", "aé漢😀", "\x00\x7f\r\n", "<|im_end|>"])
 def test_round_trip(server, text):
     tokens = server.post("/tokenize", {"prompt": text}).json()["tokens"]
-    assert server.post("/detokenize", {"tokens": tokens}).json() == {"prompt": text}
+    assert server.post("/detokenize", {"tokens": tokens}).json() == {"prompt": text, "content": text}
 
 
 @pytest.mark.parametrize("tokens", [[-1], [999999], [1.5], ["a"], "a", 5, {}])

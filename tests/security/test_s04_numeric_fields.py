@@ -121,11 +121,52 @@ TOKENIZE = {
     "tools": only("[]"),
 }
 DETOKENIZE = {"tokens": only("[]")}
+# llama.cpp clamps where OpenAI refuses.
+CLAMPED = number(float("-inf"), 1e308)
+NATIVE = {
+    "prompt": only('"1"'),
+    "n_predict": integer(-1, INT32),
+    "temperature": CLAMPED,
+    "top_p": CLAMPED,
+    "min_p": CLAMPED,
+    "top_k": integer(-(2**63), INT64),
+    "repeat_penalty": number(0, 1e6, low_open=True),
+    "repeat_last_n": integer(-1, INT32),
+    "presence_penalty": number(-1e6, 1e6),
+    "frequency_penalty": number(-1e6, 1e6),
+    "seed": integer(-(2**63), INT64),
+    "n_probs": integer(0, 20),
+    "n_cmpl": integer(1, 128),
+    "logit_bias": only("[]", "{}"),
+    "stop": only("[]", '"1"'),
+    "ignore_eos": boolean(),
+    "return_tokens": boolean(),
+    "timings_per_token": boolean(),
+    "response_fields": only("[]"),
+    "top_n_sigma": number(float("-inf"), 0),
+    "t_max_predict_ms": integer(-(2**63), 0),
+    "min_keep": integer(0, 1),
+    "mirostat": only("0"),
+    "dry_multiplier": only("0"),
+    "lora": only("[]"),
+    "samplers": only(),
+    "grammar": only(),
+    "json_schema": only(),
+}
+TEMPLATE = {
+    "messages": only(),
+    "tools": only("[]"),
+    "add_generation_prompt": boolean(),
+    "chat_template_kwargs": only("{}"),
+    "reasoning_effort": only(),
+}
 ROUTES = {
     "/v1/chat/completions": (CHAT, {"messages": '[{"role":"user","content":"endless"}]', "max_tokens": "3"}),
     "/v1/completions": (COMPLETIONS, {"prompt": '"endless"', "max_tokens": "3"}),
     "/tokenize": (TOKENIZE, {"prompt": '"a"'}),
     "/detokenize": (DETOKENIZE, {"tokens": "[97]"}),
+    "/completion": (NATIVE, {"prompt": '"endless"', "n_predict": "3"}),
+    "/apply-template": (TEMPLATE, {"messages": '[{"role":"user","content":"endless"}]'}),
 }
 REQUIRED = {"messages", "prompt", "tokens"}
 
@@ -168,7 +209,7 @@ def test_s04_every_value_gets_its_verdict(server, session, route, field):
     for name, text in BAD.items():
         text = table[field][1] if text is None else text
         expected = verdict(route, field, name, text)
-        if field in ("max_tokens", "max_completion_tokens") and expected and name in ("-1", "2^31-1", "null"):
+        if field in ("max_tokens", "max_completion_tokens", "n_predict") and expected and name in ("-1", "2^31-1", "null"):
             continue  # generates until the context is full: tested elsewhere
         answer = session.post(server.url + route, data=body_of(base, field, text), timeout=30)
         place = f"{field}={text} on {route}: {answer.status_code} {answer.text[:300]}"

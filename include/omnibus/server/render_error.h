@@ -9,7 +9,7 @@
 
 namespace omnibus {
 
-// Paths below /api/ are Ollama's, all others OpenAI's.
+// Paths below /api/ are Ollama's, /completion and its like llama.cpp's, all others OpenAI's.
 HttpResponse render_error(const Status& error, std::string_view path);
 
 }  // namespace omnibus

@@ -155,6 +155,11 @@ void declare_options(OptionSet& options, ServeConfig& config) {
                       {"reasoning_content", ReasoningFieldOption::kReasoningContent},
                       {"reasoning", ReasoningFieldOption::kReasoning}},
                      "Name of the reasoning in answers of /v1/chat/completions");
+  options.add("default-chat-template-kwargs", config.default_chat_template_kwargs, "JSON",
+              "Variables for the chat template that requests may override, as an object");
+  options.add("default-max-tokens", config.default_max_tokens, 1, kMany,
+              "Longest answer to a request that sets no limit (default: the API's own)");
+  options.add("slots", config.slots, "Answer GET /slots with how many requests run");
   declare_engine_for_many(options, config.engine);
   declare_log(options, config.log);
 }

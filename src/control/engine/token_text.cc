@@ -9,7 +9,7 @@ TokenText::TokenText(std::shared_ptr<const Tokenizer> tokenizer, bool skip_speci
                      const ReasoningSplit& split)
     : tokenizer_(std::move(tokenizer)),
       skip_special_tokens_(skip_special_tokens),
-      detokenizer_(tokenizer_, skip_special_tokens) {
+      detokenizer_(tokenizer_, skip_special_tokens, /*continues=*/true) {
   if (split.format) splitter_.emplace(split);
 }
 

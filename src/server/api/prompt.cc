@@ -164,19 +164,25 @@ StatusOr<TextPrompt> encode_one(const ApiContext& context, const Json& prompt, b
   return result;
 }
 
-}  // namespace
+// A prompt as text, and what was found on the way to it.
+struct RenderedChat {
+  RenderedPrompt prompt;
+  std::shared_ptr<const ChatTemplate> chat_template;
+  std::string open_message;  // the text of the message that is gone on with
+};
 
-StatusOr<ChatPrompt> encode_chat(const ApiContext& context, ChatPromptInput input,
-                                 std::vector<std::string>& ignored) {
+StatusOr<RenderedChat> render(const ApiContext& context, ChatPromptInput input,
+                              std::vector<std::string>& ignored) {
   OMNIBUS_ASSIGN_OR_RETURN(const auto chat_template, template_for(context, input.chat_template));
-  const Tokenizer& tokenizer = context.tokenizer();
-  Json variables = input.kwargs.is_object() ? std::move(input.kwargs) : Json::object();
+  Json variables = context.config.default_template_kwargs.is_object() ? context.config.default_template_kwargs
+                                                                      : Json::object();
+  if (input.kwargs.is_object()) variables.update(input.kwargs);
   if (!input.reasoning_effort.empty()) {
     variables["reasoning_effort"] = input.reasoning_effort;
     if (input.reasoning_effort == "none") variables["enable_thinking"] = false;
   }
   if (!input.documents.empty()) variables["documents"] = std::move(input.documents);
-  RenderOptions options = render_options_for(tokenizer);
+  RenderOptions options = render_options_for(context.tokenizer());
   options.add_generation_prompt = input.add_generation_prompt;
   join_system_messages(*chat_template, options, input.messages);
   std::string open_message;
@@ -189,10 +195,26 @@ StatusOr<ChatPrompt> encode_chat(const ApiContext& context, ChatPromptInput inpu
   if (rendered->text.size() > kMaxPromptBytes) return too_long("messages");
   note_fields_without_effect(*chat_template, options, rendered->text, std::move(variables), ignored);
   if (input.continue_final_message) OMNIBUS_RETURN_IF_ERROR(cut_at_mark(open_message, *rendered));
+  return RenderedChat{*std::move(rendered), chat_template, std::move(open_message)};
+}
+
+}  // namespace
+
+StatusOr<RenderedPrompt> render_chat(const ApiContext& context, ChatPromptInput input,
+                                     std::vector<std::string>& ignored) {
+  OMNIBUS_ASSIGN_OR_RETURN(RenderedChat chat, render(context, std::move(input), ignored));
+  return std::move(chat.prompt);
+}
+
+StatusOr<ChatPrompt> encode_chat(const ApiContext& context, ChatPromptInput input,
+                                 std::vector<std::string>& ignored) {
+  const EncodeOptions options{input.add_special_tokens};
+  const PromptTruncation truncation = input.truncation;
+  OMNIBUS_ASSIGN_OR_RETURN(const RenderedChat chat, render(context, std::move(input), ignored));
   ChatPrompt prompt;
-  prompt.ids = tokenizer.encode(rendered->segments(), EncodeOptions{input.add_special_tokens});
-  prompt.reasoning = reasoning_of(context, *chat_template, *rendered, open_message);
-  OMNIBUS_RETURN_IF_ERROR(truncate(context, input.truncation, prompt.ids).status());
+  prompt.ids = context.tokenizer().encode(chat.prompt.segments(), options);
+  prompt.reasoning = reasoning_of(context, *chat.chat_template, chat.prompt, chat.open_message);
+  OMNIBUS_RETURN_IF_ERROR(truncate(context, truncation, prompt.ids).status());
   return prompt;
 }
 

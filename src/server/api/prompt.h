@@ -43,6 +43,9 @@ struct ChatPrompt {
   std::vector<TokenId> ids;
   ReasoningSplit reasoning;  // of the answer to it
 };
+// The prompt as text. Errors are those of encode_chat.
+StatusOr<RenderedPrompt> render_chat(const ApiContext& context, ChatPromptInput input,
+                                     std::vector<std::string>& ignored);
 
 // Renders and tokenises. Errors are the client's: 400 with the template's own message. `ignored` gets the
 // names of fields that the template made nothing of (reasoning_effort, documents, messages[i].name).

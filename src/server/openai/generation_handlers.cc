@@ -201,7 +201,21 @@ StatusOr<HttpResponse> render_completion(const ApiContext& context, const HttpRe
   return rendered_response(body, parsed.ignored);
 }
 
+StatusOr<HttpResponse> count_chat_tokens(const ApiContext& context, const HttpRequest& request) {
+  OMNIBUS_ASSIGN_OR_RETURN(ParsedRequest parsed, parse_request(context, kOnChat, request));
+  OMNIBUS_ASSIGN_OR_RETURN(const ChatPrompt prompt, chat_prompt(context, parsed));
+  Json body;
+  body["object"] = "response.input_tokens";
+  body["input_tokens"] = prompt.ids.size();
+  return rendered_response(body, parsed.ignored);
+}
+
 }  // namespace
+
+HttpResponse handle_chat_input_tokens(const ApiContext& context, const HttpRequest& request) {
+  auto response = count_chat_tokens(context, request);
+  return response.ok() ? *std::move(response) : render_openai_error(response.status(), request.path);
+}
 
 void handle_chat(const ContextPtr& context, HttpRequest request, const ReplyPtr& reply) {
   const Status status = start_chat(*context, request, reply);

@@ -75,9 +75,10 @@ Status resolve_repeat_penalty(GenerationFields& f) {
 }
 
 // In SamplingParams 0 means "until the context is full".
-Status resolve_lengths(unsigned route, GenerationFields& f) {
+Status resolve_lengths(const ApiContext& context, unsigned route, GenerationFields& f) {
   const char* param = f.max_completion_tokens ? "max_completion_tokens" : "max_tokens";
   std::optional<int64_t> limit = f.max_completion_tokens ? f.max_completion_tokens : f.max_tokens;
+  if (!limit && context.config.default_max_tokens > 0) limit = context.config.default_max_tokens;
   if (!limit && route == kOnCompletions) limit = kDefaultCompletionTokens;
   if (limit && *limit < 0) limit.reset();
   if (limit && f.sampling.min_tokens > *limit) {
@@ -116,7 +117,7 @@ Status resolve_generation_fields(const ApiContext& context, unsigned route, Gene
   f.sampling.bad_sequences = bad_word_sequences(context.tokenizer(), f.bad_words);
   OMNIBUS_RETURN_IF_ERROR(resolve_logprobs(context, route, f));
   OMNIBUS_RETURN_IF_ERROR(resolve_best_of(f));
-  OMNIBUS_RETURN_IF_ERROR(resolve_lengths(route, f));
+  OMNIBUS_RETURN_IF_ERROR(resolve_lengths(context, route, f));
   resolve_seed(context, f);
   return {};
 }

@@ -17,6 +17,8 @@ void handle_completion(const ContextPtr& context, HttpRequest request, const Rep
 // The ids of the prompt that these requests would run.
 HttpResponse handle_chat_render(const ApiContext& context, const HttpRequest& request);
 HttpResponse handle_completion_render(const ApiContext& context, const HttpRequest& request);
+// A chat request as it would be sent, answered with the length of its prompt; nothing runs.
+HttpResponse handle_chat_input_tokens(const ApiContext& context, const HttpRequest& request);
 HttpResponse handle_tokenize(const ApiContext& context, const HttpRequest& request);
 HttpResponse handle_detokenize(const ApiContext& context, const HttpRequest& request);
 

@@ -27,6 +27,10 @@ void add_openai_routes(ApiCore& core, RouteTable& routes) {
   };
   routes.add({"POST", "/v1/chat/completions", Scope::kInference, kGenerationBodyBytes,
               core.pooled(handle_chat, render_openai_error)});
+  for (const char* path : {"/v1/chat/completions/input_tokens", "/chat/completions/input_tokens"}) {
+    routes.add(
+        {"POST", path, Scope::kInference, kGenerationBodyBytes, answering(core, handle_chat_input_tokens)});
+  }
   routes.add({"POST", "/v1/completions", Scope::kInference, kGenerationBodyBytes,
               core.pooled(handle_completion, render_openai_error)});
   routes.add({"POST", "/v1/chat/completions/render", Scope::kInference, kGenerationBodyBytes,

@@ -1,4 +1,7 @@
-// POST /tokenize and /detokenize, as vLLM has them.
+// POST /tokenize and /detokenize, as vLLM and llama.cpp have them: which of the two is meant shows in the
+// fields.
+#include <fmt/format.h>
+
 #include "omnibus/text/tokenizer/vocabulary_check.h"
 
 #include "api/field_checks.h"
@@ -21,6 +24,9 @@ struct TokenFields {
   std::optional<bool> add_generation_prompt, continue_final_message;
   std::string chat_template;
   Json chat_template_kwargs;
+  // llama.cpp's form.
+  std::optional<std::string> content;
+  bool add_special = false, parse_special = true, with_pieces = false;
 };
 
 using F = TokenFields;
@@ -63,6 +69,14 @@ std::span<const Field<F>> token_field_table() {
         .max = 64,
         .check = check_template_kwargs},
        [](F& f, Json& v) { f.chat_template_kwargs = std::move(v); }},
+      {{.name = "content", .routes = kOnTokenize, .type = FieldType::kString},
+       [](F& f, Json& v) { f.content = v.get<std::string>(); }},
+      {{.name = "add_special", .routes = kOnTokenize, .type = FieldType::kBool},
+       [](F& f, Json& v) { f.add_special = v.get<bool>(); }},
+      {{.name = "parse_special", .routes = kOnTokenize, .type = FieldType::kBool},
+       [](F& f, Json& v) { f.parse_special = v.get<bool>(); }},
+      {{.name = "with_pieces", .routes = kOnTokenize, .type = FieldType::kBool},
+       [](F& f, Json& v) { f.with_pieces = v.get<bool>(); }},
       unsupported("tools", "[]"),
   };
   return table;
@@ -108,8 +122,47 @@ StatusOr<std::vector<TokenId>> encode(const ApiContext& context, ParsedTokens& p
   return std::move(prompt.ids);
 }
 
+// A token's text, or its bytes where they are no whole characters.
+Json piece_json(const Tokenizer& tokenizer, TokenId id) {
+  const std::string text = tokenizer.decode(std::span(&id, 1), /*skip_special_tokens=*/false);
+  const std::string_view bytes = tokenizer.token_bytes(id);
+  if (text.find("\uFFFD") == std::string::npos) return bytes;
+  Json list = Json::array();
+  for (const char byte : bytes) list.push_back(static_cast<unsigned char>(byte));
+  return list;
+}
+
+// llama.cpp's form: {content} to {tokens}.
+StatusOr<HttpResponse> tokenize_content(const ApiContext& context, ParsedTokens& parsed) {
+  const TokenFields& f = parsed.fields;
+  if (f.prompt || !f.messages.is_null()) {
+    return invalid_field("content", "Exactly one of 'content', 'prompt' and 'messages' is needed");
+  }
+  if (f.content->size() > kMaxPromptBytes) {
+    return with_detail(
+        absl::InvalidArgumentError(
+            fmt::format("'content' is longer than {} MiB of text", kMaxPromptBytes >> 20)),
+        ErrorDetail{.http = 413, .type = {}, .code = "string_above_max_length", .param = "content"});
+  }
+  const Tokenizer& tokenizer = context.tokenizer();
+  const std::vector<TokenId> ids =
+      tokenizer.encode(*f.content, f.parse_special, EncodeOptions{f.add_special});
+  Json tokens = Json::array();
+  for (const TokenId id : ids) {
+    if (f.with_pieces) {
+      tokens.push_back({{"id", id}, {"piece", piece_json(tokenizer, id)}});
+    } else {
+      tokens.push_back(id);
+    }
+  }
+  Json body;
+  body["tokens"] = std::move(tokens);
+  return answer(body, parsed.ignored);
+}
+
 StatusOr<HttpResponse> tokenize(const ApiContext& context, const HttpRequest& request) {
   OMNIBUS_ASSIGN_OR_RETURN(ParsedTokens parsed, parse_request(context, kOnTokenize, request));
+  if (parsed.fields.content) return tokenize_content(context, parsed);
   OMNIBUS_ASSIGN_OR_RETURN(const std::vector<TokenId> ids, encode(context, parsed));
   Json body;
   body["count"] = ids.size();
@@ -135,7 +188,9 @@ StatusOr<HttpResponse> detokenize(const ApiContext& context, const HttpRequest& 
   for (const Json& item : fields.tokens) ids.push_back(static_cast<TokenId>(integer_of(item)));
   OMNIBUS_RETURN_IF_ERROR(check_in_vocabulary("tokens", ids, context.tokenizer().vocab_size()));
   Json body;
-  body["prompt"] = context.tokenizer().decode(ids, /*skip_special_tokens=*/false);
+  const std::string text = context.tokenizer().decode(ids, /*skip_special_tokens=*/false);
+  body["prompt"] = text;   // vLLM's name
+  body["content"] = text;  // llama.cpp's
   return answer(body, parsed.ignored);
 }
 

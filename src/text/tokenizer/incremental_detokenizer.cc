@@ -8,8 +8,8 @@
 namespace omnibus {
 
 IncrementalDetokenizer::IncrementalDetokenizer(std::shared_ptr<const Tokenizer> tokenizer,
-                                               bool skip_special_tokens)
-    : tokenizer_(std::move(tokenizer)), skip_special_tokens_(skip_special_tokens) {}
+                                               bool skip_special_tokens, bool continues)
+    : tokenizer_(std::move(tokenizer)), skip_special_tokens_(skip_special_tokens), at_start_(!continues) {}
 
 std::string IncrementalDetokenizer::push(TokenId id) {
   held_.append(decoded_bytes(*tokenizer_, id, skip_special_tokens_, at_start_));

@@ -93,6 +93,9 @@ struct ServeConfig {
   std::string chat_template_file;  // "" : the model's own
   std::string reasoning_parser = "auto";
   ReasoningFieldOption reasoning_field = ReasoningFieldOption::kBoth;
+  std::string default_chat_template_kwargs;   // JSON object; "": none
+  std::optional<int32_t> default_max_tokens;  // of requests that set no limit; absent: the API's own default
+  bool slots = true;                          // GET /slots answers
 };
 
 struct RunConfig {

@@ -15,6 +15,7 @@
 #include "omnibus/contract/request/sampling_params.h"
 #include "omnibus/control/engine/async_engine.h"
 #include "omnibus/server/http/http_message.h"
+#include "omnibus/server/http/json_body.h"
 #include "omnibus/server/http/route_table.h"
 #include "omnibus/text/template/chat_template.h"
 #include "omnibus/text/template/dialect.h"
@@ -38,7 +39,11 @@ struct ApiConfig {
   int32_t text_threads = 1;        // parse, template, tokenise
   std::optional<uint64_t> seed;    // seeds requests that bring none; absent: the system does
   std::string version;
-  std::string fingerprint;  // system_fingerprint of answers
+  std::string fingerprint;         // system_fingerprint of answers
+  int32_t default_max_tokens = 0;  // of requests that set no limit; 0: the API's own default
+  Json default_template_kwargs;  // object or null: variables of the chat template that a request may override
+  bool slots = true;             // GET /slots answers
+  std::string model_file;        // name of the file, without its folder
   // For /v1/models; 0 or empty: left out.
   int64_t parameters = 0, file_bytes = 0;
 };

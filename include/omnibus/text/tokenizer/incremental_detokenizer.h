@@ -12,7 +12,10 @@ namespace omnibus {
 // One per sequence; one thread at a time.
 class IncrementalDetokenizer {
  public:
-  IncrementalDetokenizer(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special_tokens);
+  // `continues`: what comes stands behind other text, as an answer does behind its prompt; a space in front
+  // is then part of it.
+  IncrementalDetokenizer(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special_tokens,
+                         bool continues = false);
 
   // Text that became certain with this token; bytes of an unfinished character are held back.
   std::string push(TokenId id);
@@ -22,8 +25,8 @@ class IncrementalDetokenizer {
  private:
   std::shared_ptr<const Tokenizer> tokenizer_;
   bool skip_special_tokens_;
-  bool at_start_ = true;  // SPM: the first leading space belongs to add_space_prefix
-  std::string held_;      // bytes of an unfinished character
+  bool at_start_;     // SPM: the first leading space belongs to add_space_prefix
+  std::string held_;  // bytes of an unfinished character
 };
 
 // Appends `bytes` to `text`, replacing each maximal invalid subpart by U+FFFD (Unicode 15, §3.9, best
