@@ -1,6 +1,7 @@
 // POST /tokenize and /detokenize, as vLLM has them.
 #include "omnibus/text/tokenizer/vocabulary_check.h"
 
+#include "api/body_fields.h"
 #include "api/field_checks.h"
 #include "api/logprob_json.h"
 #include "api/messages.h"
@@ -139,6 +140,10 @@ StatusOr<HttpResponse> detokenize(const ApiContext& context, const HttpRequest& 
 }
 
 }  // namespace
+
+std::shared_ptr<const BodyFields> token_body_fields(unsigned route) {
+  return body_fields(token_field_table(), route);
+}
 
 HttpResponse handle_tokenize(const ApiContext& context, const HttpRequest& request) {
   auto response = tokenize(context, request);
