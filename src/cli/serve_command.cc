@@ -10,6 +10,7 @@
 
 #include "omnibus/base/common/log.h"
 #include "omnibus/cli/serve.h"
+#include "omnibus/server/docs/docs_routes.h"
 #include "omnibus/server/http/http_server.h"
 #include "omnibus/server/http/json_body.h"
 #include "omnibus/server/llama_cpp/llama_cpp_api.h"
@@ -222,12 +223,14 @@ int serve_model(const ServeConfig& config, ServedModel model) {
   if (!engine.ok()) return report_failure(engine.status());
 
   api->dialect = *std::move(dialect);
-  auto core = ApiCore::create(*std::move(api), engine->get(), model.chat_template, &metrics);
+  auto core = ApiCore::create(*api, engine->get(), model.chat_template, &metrics);
   RouteTable routes;
   add_openai_routes(*core, routes);
   add_llama_cpp_routes(*core, routes);
   add_ollama_routes(*core, ollama_config(model), routes);
-  const Authenticator auth(config.keys, is_loopback_host(config.http.host));
+  const bool loopback = is_loopback_host(config.http.host);
+  add_docs_routes({api->version, api->model_names.front(), !config.keys.empty(), loopback}, routes);
+  const Authenticator auth(config.keys, loopback);
   const Authenticator loopback_auth(config.keys, /*loopback_bind=*/true);
   Listeners listeners;
   auto server = HttpServer::start(http_config(config.http), &routes, &auth, &metrics);

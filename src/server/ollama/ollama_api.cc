@@ -10,6 +10,7 @@
 #include "omnibus/base/common/log.h"
 
 #include "handlers.h"
+#include "ollama_body.h"
 #include "ollama_context.h"
 
 namespace omnibus {
@@ -61,18 +62,24 @@ RouteHandler not_built(const char* what) {
 
 void add_ollama_routes(ApiCore& core, OllamaConfig config, RouteTable& routes) {
   const auto context = std::make_shared<OllamaContext>(core.context(), std::move(config));
-  const auto add = [&](const char* method, const char* path, uint64_t max_body, RouteHandler handler) {
-    routes.add({method, path, Scope::kInference, max_body, std::move(handler)});
+  const auto add = [&](const char* method, const char* path, uint64_t max_body, RouteHandler handler,
+                       std::shared_ptr<const BodyFields> fields = nullptr) {
+    routes.add({method, path, Scope::kInference, max_body, std::move(handler), std::move(fields)});
   };
   add("GET", "/api/version", kPlainBodyBytes,
       [context](const HttpRequest&, const ReplyPtr& reply) { reply->send(handle_ollama_version(*context)); });
-  add("POST", "/api/generate", kGenerationBodyBytes, generation(core, context, OllamaRoute::kGenerate));
-  add("POST", "/api/chat", kGenerationBodyBytes, generation(core, context, OllamaRoute::kChat));
+  add("POST", "/api/generate", kGenerationBodyBytes, generation(core, context, OllamaRoute::kGenerate),
+      ollama_body_fields(OllamaRoute::kGenerate));
+  add("POST", "/api/chat", kGenerationBodyBytes, generation(core, context, OllamaRoute::kChat),
+      ollama_body_fields(OllamaRoute::kChat));
   add("GET", "/api/tags", kPlainBodyBytes, on_disk(context, handle_ollama_tags));
   add("GET", "/api/ps", kPlainBodyBytes, on_disk(context, handle_ollama_ps));
-  add("POST", "/api/show", kPlainBodyBytes, on_disk(context, handle_ollama_show));
-  add("POST", "/api/copy", kPlainBodyBytes, on_disk(context, handle_ollama_copy));
-  add("DELETE", "/api/delete", kPlainBodyBytes, on_disk(context, handle_ollama_delete));
+  add("POST", "/api/show", kPlainBodyBytes, on_disk(context, handle_ollama_show),
+      model_body_fields(ModelRoute::kShow));
+  add("POST", "/api/copy", kPlainBodyBytes, on_disk(context, handle_ollama_copy),
+      model_body_fields(ModelRoute::kCopy));
+  add("DELETE", "/api/delete", kPlainBodyBytes, on_disk(context, handle_ollama_delete),
+      model_body_fields(ModelRoute::kDelete));
   add("HEAD", "/api/blobs/{id}", kPlainBodyBytes, on_disk(context, handle_ollama_find_blob));
   add("POST", "/api/blobs/{id}", kGenerationBodyBytes, on_disk(context, handle_ollama_add_blob));
   add("POST", "/api/embed", kGenerationBodyBytes, not_built("embed"));

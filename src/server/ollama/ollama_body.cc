@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "api/field_rule.h"
-
 namespace omnibus {
 namespace {
 
@@ -23,13 +21,15 @@ void take_model(ModelBody& body, Json& value) {
   if (body.model.empty()) body.model = value.get<std::string>();
 }
 
-std::vector<F> make_table() {
-  return {name("model", kShow | kDelete, take_model),
-          name("name", kShow | kDelete, take_model),
-          name("source", kCopy, [](ModelBody& b, Json& v) { b.source = v.get<std::string>(); }),
-          name("destination", kCopy, [](ModelBody& b, Json& v) { b.destination = v.get<std::string>(); }),
-          {{.name = "verbose", .routes = kShow, .type = FieldType::kBool},
-           [](ModelBody& b, Json& v) { b.verbose = v.get<bool>(); }}};
+std::span<const F> model_table() {
+  static const std::vector<F> table = {
+      name("model", kShow | kDelete, take_model),
+      name("name", kShow | kDelete, take_model),
+      name("source", kCopy, [](ModelBody& b, Json& v) { b.source = v.get<std::string>(); }),
+      name("destination", kCopy, [](ModelBody& b, Json& v) { b.destination = v.get<std::string>(); }),
+      {{.name = "verbose", .routes = kShow, .type = FieldType::kBool},
+       [](ModelBody& b, Json& v) { b.verbose = v.get<bool>(); }}};
+  return table;
 }
 
 Status require(const char* field, const std::string& value) {
@@ -38,6 +38,10 @@ Status require(const char* field, const std::string& value) {
 }
 
 }  // namespace
+
+std::shared_ptr<const BodyFields> model_body_fields(ModelRoute route) {
+  return body_fields(model_table(), static_cast<unsigned>(route));
+}
 
 StatusOr<Json> parse_ollama_json(const std::string& text) {
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
@@ -49,12 +53,11 @@ StatusOr<Json> parse_ollama_json(const std::string& text) {
 }
 
 StatusOr<ModelBody> parse_model_body(const std::string& text, ModelRoute route) {
-  static const std::vector<F> table = make_table();
   OMNIBUS_ASSIGN_OR_RETURN(Json json, parse_ollama_json(text));
   ModelBody body;
   std::vector<std::string> ignored;
-  OMNIBUS_RETURN_IF_ERROR(take_fields(json, std::span<const F>(table),
-                                      FieldOptions{static_cast<unsigned>(route), false}, body, ignored));
+  OMNIBUS_RETURN_IF_ERROR(
+      take_fields(json, model_table(), FieldOptions{static_cast<unsigned>(route), false}, body, ignored));
   if (route != ModelRoute::kCopy) {
     OMNIBUS_RETURN_IF_ERROR(require("model", body.model));
     return body;

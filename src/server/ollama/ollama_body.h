@@ -1,10 +1,13 @@
 // The bodies of Ollama's API: as JSON, and those that name models and little else.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "omnibus/base/common/status.h"
 #include "omnibus/server/http/json_body.h"
+
+#include "api/body_fields.h"
 
 namespace omnibus {
 
@@ -24,5 +27,8 @@ struct ModelBody {
 
 // Fields that mean nothing here are left alone: these answers have no room to name them.
 StatusOr<ModelBody> parse_model_body(const std::string& text, ModelRoute route);
+
+// The fields of these bodies.
+std::shared_ptr<const BodyFields> model_body_fields(ModelRoute route);
 
 }  // namespace omnibus

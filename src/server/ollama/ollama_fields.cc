@@ -58,8 +58,8 @@ F model_name(std::string_view name, void (*take)(Body&, Json&)) {
   return {{.name = name, .routes = kBoth, .type = T::kString, .max = kMaxModelName}, take};
 }
 
-std::vector<F> make_table() {
-  return {
+std::span<const F> field_table() {
+  static const std::vector<F> table = {
       model_name("model", [](Body& b, Json& v) { b.fields.model = v.get<std::string>(); }),
       model_name("name", [](Body& b, Json& v) { b.name = v.get<std::string>(); }),
       text("prompt", kGenerate, [](Body& b, Json& v) { b.fields.prompt = v.get<std::string>(); }),
@@ -89,6 +89,7 @@ std::vector<F> make_table() {
       // The context of a running answer never moves on: it ends with done_reason "length".
       unsupported("shift", kBoth, "false"),
   };
+  return table;
 }
 
 Status check_together(const OllamaFields& f) {
@@ -103,13 +104,17 @@ Status check_together(const OllamaFields& f) {
 
 }  // namespace
 
+std::shared_ptr<const BodyFields> ollama_body_fields(OllamaRoute route) {
+  return std::make_shared<const BodyFields>(
+      BodyFields{rules_on(field_table(), static_cast<unsigned>(route)), {{"options", option_rules()}}});
+}
+
 StatusOr<ParsedOllama> parse_ollama_body(const std::string& text, OllamaRoute route, bool strict) {
-  static const std::vector<F> table = make_table();
   OMNIBUS_ASSIGN_OR_RETURN(Json json, parse_ollama_json(text));
   Body body;
   std::vector<std::string> ignored;
-  OMNIBUS_RETURN_IF_ERROR(take_fields(json, std::span<const F>(table),
-                                      FieldOptions{static_cast<unsigned>(route), strict}, body, ignored));
+  OMNIBUS_RETURN_IF_ERROR(
+      take_fields(json, field_table(), FieldOptions{static_cast<unsigned>(route), strict}, body, ignored));
   OllamaFields& fields = body.fields;
   if (fields.model.empty()) fields.model = std::move(body.name);
   if (body.options.is_object()) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "omnibus/base/common/status.h"
 #include "omnibus/server/http/json_body.h"
 
+#include "api/body_fields.h"
 #include "ollama_options.h"
 
 namespace omnibus {
@@ -40,5 +42,8 @@ struct ParsedOllama {
 
 // All that can be said without the model; a 400 names the field.
 StatusOr<ParsedOllama> parse_ollama_body(const std::string& body, OllamaRoute route, bool strict);
+
+// The fields of these bodies.
+std::shared_ptr<const BodyFields> ollama_body_fields(OllamaRoute route);
 
 }  // namespace omnibus

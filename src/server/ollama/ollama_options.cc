@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "api/body_fields.h"
 #include "api/field_checks.h"
-#include "api/field_rule.h"
 
 namespace omnibus {
 namespace {
@@ -39,8 +39,8 @@ Field<O> unsupported(std::string_view name, std::string_view neutral) {
   return {{.name = name, .routes = kRoute, .verdict = Verdict::kUnsupported, .neutral = neutral}, nullptr};
 }
 
-std::vector<Field<O>> make_table() {
-  return {
+std::span<const Field<O>> option_table() {
+  static const std::vector<Field<O>> table = {
       number("temperature", 0, kMaxTemperature,
              [](O& o, Json& v) { o.sampling.temperature = v.get<float>(); }),
       integer("top_k", -1, kInt32Max, [](O& o, Json& v) { o.sampling.top_k = to_int32(v); }),
@@ -73,6 +73,7 @@ std::vector<Field<O>> make_table() {
       unsupported("typical_p", "1"),
       unsupported("tfs_z", "1"),
   };
+  return table;
 }
 
 // What Ollama calls the types, after those of its own fields.
@@ -121,12 +122,12 @@ void clear_penalties(SamplingParams& sampling) {
   sampling.presence_penalty = sampling.frequency_penalty = 0;
 }
 
+std::vector<FieldRule> option_rules() { return rules_on(option_table(), kRoute); }
+
 Status take_options(Json& options, bool strict, OllamaOptions& into, std::vector<std::string>& ignored) {
-  static const std::vector<Field<O>> table = make_table();
   std::vector<std::string> names;
-  const Status taken =
-      take_fields(options, std::span<const Field<O>>(table), FieldOptions{kRoute, strict}, into, names);
-  if (!taken.ok()) return in_ollamas_words(taken, table);
+  const Status taken = take_fields(options, option_table(), FieldOptions{kRoute, strict}, into, names);
+  if (!taken.ok()) return in_ollamas_words(taken, option_table());
   for (const std::string& name : names) ignored.push_back("options." + name);
   return {};
 }

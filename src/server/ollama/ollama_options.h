@@ -10,6 +10,8 @@
 #include "omnibus/contract/request/sampling_params.h"
 #include "omnibus/server/http/json_body.h"
 
+#include "api/field_rule.h"
+
 namespace omnibus {
 
 struct OllamaOptions {
@@ -30,5 +32,8 @@ void clear_penalties(SamplingParams& sampling);
 // Checks `options` (an object) against the table. A value of the wrong type is 400 with Ollama's own words.
 // `ignored` gets "options.NAME" of what has no effect.
 Status take_options(Json& options, bool strict, OllamaOptions& into, std::vector<std::string>& ignored);
+
+// The rules of that table.
+std::vector<FieldRule> option_rules();
 
 }  // namespace omnibus

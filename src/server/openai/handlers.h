@@ -21,6 +21,8 @@ HttpResponse handle_completion_render(const ApiContext& context, const HttpReque
 HttpResponse handle_chat_input_tokens(const ApiContext& context, const HttpRequest& request);
 HttpResponse handle_tokenize(const ApiContext& context, const HttpRequest& request);
 HttpResponse handle_detokenize(const ApiContext& context, const HttpRequest& request);
+// The fields of their bodies.
+std::shared_ptr<const BodyFields> token_body_fields(unsigned route);
 
 // Any thread: they look things up and do no work.
 HttpResponse handle_models(const ApiContext& context, const HttpRequest& request);

@@ -4,6 +4,7 @@
 
 #include "omnibus/text/tokenizer/vocabulary_check.h"
 
+#include "api/body_fields.h"
 #include "api/field_checks.h"
 #include "api/logprob_json.h"
 #include "api/messages.h"
@@ -195,6 +196,10 @@ StatusOr<HttpResponse> detokenize(const ApiContext& context, const HttpRequest& 
 }
 
 }  // namespace
+
+std::shared_ptr<const BodyFields> token_body_fields(unsigned route) {
+  return body_fields(token_field_table(), route);
+}
 
 HttpResponse handle_tokenize(const ApiContext& context, const HttpRequest& request) {
   auto response = tokenize(context, request);

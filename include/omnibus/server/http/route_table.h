@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,20 +23,25 @@ inline constexpr uint64_t kGenerationBodyBytes = uint64_t{32} << 20;
 // Called on a connection's thread; must not block. Long work goes to the text pool.
 using RouteHandler = std::function<void(HttpRequest request, ReplyPtr reply)>;
 
+struct BodyFields;  // server/api/body_fields.h: what the documentation says about a JSON body
+
 struct Route {
   // There is no default scope: a route without one does not compile.
-  Route(std::string method_in, std::string pattern_in, Scope scope_in, uint64_t max_body, RouteHandler run)
+  Route(std::string method_in, std::string pattern_in, Scope scope_in, uint64_t max_body, RouteHandler run,
+        std::shared_ptr<const BodyFields> fields = nullptr)
       : method(std::move(method_in)),
         pattern(std::move(pattern_in)),
         scope(scope_in),
         max_body_bytes(max_body),
-        handler(std::move(run)) {}
+        handler(std::move(run)),
+        body(std::move(fields)) {}
 
   std::string method;   // a GET route also answers HEAD
   std::string pattern;  // "/v1/models", or with a tail "/v1/models/{id}": one or more characters, any '/'
   Scope scope;
   uint64_t max_body_bytes;
   RouteHandler handler;
+  std::shared_ptr<const BodyFields> body;  // null: the route takes no JSON object
 };
 
 // Filled at start-up, then read from any thread.

@@ -1,0 +1,11 @@
+# docs_data.h: the words of the documentation, a file per door, and the style of its page.
+set(OMNIBUS_DOC_NOTES "")
+foreach(door openai ollama)
+  set(file ${CMAKE_CURRENT_SOURCE_DIR}/docs/${door}.json)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  file(READ ${file} text)
+  string(APPEND OMNIBUS_DOC_NOTES "std::string_view(R\"omnibus(${text})omnibus\"),\n")
+endforeach()
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/docs/docs.css)
+file(READ ${CMAKE_CURRENT_SOURCE_DIR}/docs/docs.css OMNIBUS_DOCS_STYLE)
+configure_file(docs/docs_data.h.in ${CMAKE_CURRENT_BINARY_DIR}/docs_data.h @ONLY)
