@@ -130,7 +130,8 @@ def test_stream_equals_whole(server):
 def test_best_of(server):
     assert complete(server, best_of=1)["choices"][0]["text"] == "Hello worldé!"
     assert complete(server, best_of=2, n=2)["choices"][1]["text"] == "Hello worldé!"
-    for fields in ({"best_of": 3}, {"best_of": 1, "n": 2}):
+    assert len(complete(server, best_of=3)["choices"]) == 1
+    for fields in ({"best_of": 1, "n": 2}, {"best_of": 21}, {"best_of": 2, "stream": True}):
         error = server.post("/v1/completions", {"prompt": "hi", **fields})
         assert error.status_code == 400 and error.json()["error"]["param"] == "best_of"
 

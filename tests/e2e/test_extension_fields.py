@@ -11,7 +11,7 @@ ONE, TWO, THREE = 259, 260, 261
 
 
 def send(server, path, text="count", **fields):
-    prompt = {"messages": [{"role": "user", "content": text}]} if path == CHAT else {"prompt": text}
+    prompt = {"messages": [{"role": "user", "content": text}]} if path.startswith(CHAT) else {"prompt": text}
     return server.post(path, {**prompt, **fields})
 
 
@@ -62,14 +62,9 @@ def test_bad_words_of_several_tokens(replay, path, k):
     assert take() == "xyxyxz"
     assert take(bad_words=["xy"]) == "xbxbxz"
     assert take(bad_words=["xyx"]) == "xybyxz"
-    assert take(bad_words=["xz", "yx"]) == "xybyxb" or take(bad_words=["xz", "yx"]) == "xybybz"
+    assert take(bad_words=["xz", "yx"]) == "xybybz"
     # The prompt is no part of what was said.
     assert said(server, path, "x", temperature=0, max_tokens=1, bad_words=["xx"]) == "x"
-
-
-def test_bad_words_of_one_request_are_not_anothers(server):
-    both = [said(server, COMPLETIONS, ["x", "x"], temperature=0, max_tokens=1)]
-    assert both == ["a"]
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -80,10 +75,9 @@ def test_bad_words_refused(server, path, value):
 
 
 def test_bad_words_that_leave_nothing(server):
-    words = [chr(c) for c in range(1, 128)]
     answer = send(server, COMPLETIONS, "x", bad_words=["a"], allowed_token_ids=[97])
     assert answer.status_code == 400 and answer.json()["error"]["type"] == "invalid_request_error", answer.text
-    assert len(words) == 127
+    assert "bad_words" in answer.json()["error"]["message"]
     server.assert_serves()
 
 
@@ -149,7 +143,7 @@ def test_logprob_token_ids(server):
     top = choices(server, CHAT, "x", logprobs=True, top_logprobs=1, logprob_token_ids=[99, 97], max_tokens=1)
     assert top[0]["logprobs"]["content"][0]["top_logprobs"] == entry["top_logprobs"]
     legacy = choices(server, COMPLETIONS, "x", logprobs=0, logprob_token_ids=[99], max_tokens=1)[0]["logprobs"]
-    assert set(legacy["top_logprobs"][0]) == {"a", "c"} or set(legacy["top_logprobs"][0]) == {"b", "c", "a"}
+    assert set(legacy["top_logprobs"][0]) == {"c", legacy["tokens"][0]}
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -310,5 +304,6 @@ def test_render(server):
     assert body["token_ids"] == used and body["model"] == "replay" and body["request_id"].startswith("chatcmpl-")
     rendered = send(server, COMPLETIONS + "/render", ["ab", "c"]).json()
     assert [r["token_ids"] for r in rendered] == [[97, 98], [99]]
-    refused(server, CHAT + "/render".replace("/render", ""), "temperature", temperature=3)
+    refused(server, CHAT + "/render", "temperature", temperature=3)
+    refused(server, COMPLETIONS + "/render", "temperature", temperature=3)
     assert server.post(CHAT + "/render", {"messages": []}).status_code == 400

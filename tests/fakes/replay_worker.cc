@@ -146,9 +146,15 @@ StatusOr<RowOutput> ReplayWorker::run_row(const ScheduledRow& row) {
         return out;
       }
     }
-    OMNIBUS_ASSIGN_OR_RETURN(const TokenId token, draw_next(sequence, out));
-    out.tokens.push_back(token);
-    sequence.known.push_back(token);
+    const StatusOr<TokenId> token = draw_next(sequence, out);
+    if (!token.ok()) {  // everything is masked: the request fails alone, as in the product's worker
+      out = RowOutput{};
+      out.id = row.id;
+      out.status = RowStatus::kNoCandidate;
+      return out;
+    }
+    out.tokens.push_back(*token);
+    sequence.known.push_back(*token);
   }
   return out;
 }

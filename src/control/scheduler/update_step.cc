@@ -57,7 +57,8 @@ std::optional<SequenceEvent> Scheduler::take_row(const SchedulerOutput& plan, co
     return abort(
         row.id, FinishReason::kError,
         invalid_field("allowed_token_ids",
-                      "allowed_token_ids and the tokens banned until min_tokens leave no token to draw"));
+                      "allowed_token_ids, bad_words and the tokens banned until min_tokens leave no token to "
+                      "draw"));
   take_prompt_logprobs(s, row, output);
   if (output.tokens.empty()) return std::nullopt;
 
