@@ -203,10 +203,10 @@ StatusOr<HttpResponse> render_completion(const ApiContext& context, const HttpRe
 
 StatusOr<HttpResponse> count_chat_tokens(const ApiContext& context, const HttpRequest& request) {
   OMNIBUS_ASSIGN_OR_RETURN(ParsedRequest parsed, parse_request(context, kOnChat, request));
-  OMNIBUS_ASSIGN_OR_RETURN(const ChatPrompt prompt, chat_prompt(context, parsed));
+  OMNIBUS_ASSIGN_OR_RETURN(const OpenAiChatPrompt prompt, chat_prompt(context, parsed));
   Json body;
   body["object"] = "response.input_tokens";
-  body["input_tokens"] = prompt.ids.size();
+  body["input_tokens"] = prompt.chat.ids.size();
   return rendered_response(body, parsed.ignored);
 }
 
