@@ -88,6 +88,18 @@ def test_B25b_tokens_join_to_the_echo(server):
     assert "".join(choice["logprobs"]["tokens"]) == choice["text"] == prompt + "ok"
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("prompt", ["\n1. Carol has 20", " leading", "trailing \n", "\ttab", "<|im_end|>x", [10, 97, 32, 33]])
+def test_B25b_whatever_the_prompt(server, prompt, stream):
+    raw = server.post("/v1/completions", {"prompt": prompt, "echo": True, "logprobs": 1, "stream": stream})
+    choices = [c for e in (parse_events(raw.content.decode()) if stream else [raw.json()]) for c in e["choices"]]
+    tokens = [t for c in choices if c["logprobs"] for t in c["logprobs"]["tokens"]]
+    offsets = [o for c in choices if c["logprobs"] for o in c["logprobs"]["text_offset"]]
+    text = bytes(prompt).decode() if isinstance(prompt, list) else prompt
+    assert "".join(tokens) == "".join(c["text"] for c in choices) == text + "ok"
+    assert offsets == [len("".join(tokens[:i])) for i in range(len(tokens))]
+
+
 def test_B25d_echo_with_logprobs(server):
     prompt = "The step of boiling water is: "
     choice = complete(server, prompt=prompt, echo=True, logprobs=5, max_tokens=1)["choices"][0]

@@ -21,11 +21,12 @@ def server(pool):
     return pool(script(says("x", when="endless", eos=False, delay_ms=2), says("ok")), *FLAGS)
 
 
-def send_request(server, stream, prompt):
-    body = json.dumps({"prompt": prompt, "stream": stream, "max_tokens": 3000, "ignore_eos": True}).encode()
+def send_request(server, stream, prompt, path="/v1/completions", **fields):
+    asked = {"messages": [{"role": "user", "content": prompt}]} if "chat" in path else {"prompt": prompt}
+    body = json.dumps({**asked, "stream": stream, "max_tokens": 3000, "ignore_eos": True, **fields}).encode()
     connection = connect(server)
     connection.sendall(
-        b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+        b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (path.encode(), len(body), body)
     )
     return connection
 
@@ -77,9 +78,10 @@ def test_f8_blocks_return(server, how, state):
     server.assert_serves()
 
 
-@pytest.mark.parametrize("stream", [False, True])
-def test_B39_the_client_leaves_in_mid_answer(server, stream):
-    connection = send_request(server, stream, "endless")
+@pytest.mark.parametrize("path", ["/v1/completions", "/v1/chat/completions"])
+@pytest.mark.parametrize("stream,fields", [(False, {}), (True, {}), (False, {"n": 2}), (True, {"n": 2}), (False, {"best_of": 2})])
+def test_B39_the_client_leaves_in_mid_answer(server, path, stream, fields):
+    connection = send_request(server, stream, "endless", path, **fields)
     before = server.metric("vllm:generation_tokens_total")
     wait_until(lambda: server.metric("vllm:generation_tokens_total") > before + 10, 10, "tokens")
     leave(connection, "fin")
