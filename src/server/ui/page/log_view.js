@@ -82,5 +82,5 @@ const LogView = (() => {
     new ResizeObserver(follow).observe(byId("log"));
   }
 
-  return { init, show, update, schedule, toEnd };
+  return { init, show, update, schedule };
 })();

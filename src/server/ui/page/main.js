@@ -110,7 +110,8 @@ const Page = (() => {
     Chats.remove(other);
     if (other === chat) newChat();
     byId("new-chat").focus();
-    Notices.show(`\u201c${other.title}\u201d was deleted.`, { label: "Undo", run: () => { Chats.save(other); open(other); } });
+    Notices.show(`\u201c${other.title}\u201d was deleted.`,
+      { label: "Undo", run: () => { Chats.save(other); open(other); } });
   }
 
   async function importFile() {

@@ -1,7 +1,8 @@
 // One message of a chat on the page.
 const TurnView = (() => {
   const { el, iconButton } = Dom;
-  const number = (value, digits) => value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  const number = (value, digits) =>
+    value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 
   const kEnds = { length: "cut off at the token limit", stopped: "stopped", content_filter: "withheld by a filter",
     abort: "ended by the server" };
