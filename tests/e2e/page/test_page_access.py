@@ -34,7 +34,7 @@ VIEWS = {
              "document.getElementById('set-top_k').dispatchEvent(new Event('input'))",
     "help": "document.getElementById('open-help').click()",
     "menu": "document.querySelector('#chat-list .more').click()",
-    "rename": "ChatList.rename(Chats.list()[0])",
+    "rename": "document.querySelector('#chat-list .more').click(); document.querySelector('#menu button').click()",
     "editor": "document.querySelector('[aria-label=\"Edit message\"]').click()",
     "notice": "Notices.show('Something was done.', {label: 'Undo', run() {}})",
     "nothing found": "document.getElementById('filter').value = 'qqq'; document.getElementById('filter').dispatchEvent(new Event('input'))",
@@ -114,6 +114,7 @@ def test_tab_reaches_every_control(replay, open_page, width):
             if wanted <= reached:
                 break
         missing = wanted - reached
+        missing &= set(page.eval(REACHABLE))  # the button that jumps to the end goes when the end is there
         assert not missing, [page.eval(f"document.querySelector('[data-stop=\"{m}\"]').outerHTML.slice(0, 200)") for m in missing]
 
 

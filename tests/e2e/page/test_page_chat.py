@@ -132,6 +132,26 @@ def test_answer_again(replay, open_page):
     assert page.text(".turn.assistant .branches span") == "2/2" and page.count(".turn") == 2
 
 
+def test_an_answer_that_was_cut_off_goes_on(replay, open_page):
+    page = open_page(replay(RICH))
+    assert ask(page, "hello") == "Hello world!" and page.eval("document.querySelector('[aria-label=\"Continue the answer\"]').hidden")
+    page.click("#new-chat")
+    page.eval("Settings.setNumber('max_tokens', 2)")
+    assert ask(page, "hello") == "Hello" and page.text(".stats").endswith("cut off at the token limit")
+    page.eval("Settings.setNumber('max_tokens', null)")
+    page.click("[aria-label='Continue the answer']")
+    finished(page)
+    body = bodies(page)[-1]
+    assert body["messages"] == [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "Hello"}]
+    assert body["continue_final_message"] is True and body["add_generation_prompt"] is False
+    # The model of the script begins anew; it is one answer all the same.
+    assert answer(page) == "HelloHello world!" and page.count(".turn") == 2 and page.count(".branches") == 0
+    assert page.text(".stats").startswith("9 tokens")
+    page.reload()
+    page.click(".open-chat")
+    assert answer(page) == "HelloHello world!"
+
+
 def test_only_what_is_set_is_sent(replay, open_page):
     page = open_page(replay(RICH))
     ask(page, "hello")

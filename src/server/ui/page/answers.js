@@ -5,10 +5,13 @@ const Answers = (() => {
   const running = new Map();  // chat id -> Run
 
   class Run {
-    constructor(chat, node, listener) {
+    // onward: the answer was cut off and goes on from where it is.
+    constructor(chat, node, listener, onward) {
       this.chat = chat;
       this.node = node;
       this.listener = listener;
+      this.onward = onward;
+      this.earlier = onward && node.stats ? node.stats.tokens : 0;
       this.controller = new AbortController();
       this.started = performance.now();
       this.first = 0;
@@ -20,9 +23,10 @@ const Answers = (() => {
 
     body() {
       const path = Chat.path(this.chat);
-      const before = path.slice(0, path.indexOf(this.node));
+      const before = path.slice(0, path.indexOf(this.node) + (this.onward ? 1 : 0));
       const body = { messages: Chat.messages(before, this.chat.system ?? Settings.system), stream: true,
         stream_options: { include_usage: true, continuous_usage_stats: true }, ...Settings.fields() };
+      if (this.onward) Object.assign(body, { continue_final_message: true, add_generation_prompt: false });
       if (Settings.model !== "") body.model = Settings.model;
       return body;
     }
@@ -73,14 +77,17 @@ const Answers = (() => {
       if (!this.first) return;
       const tokens = this.usage ? this.usage.completion_tokens : this.deltas;
       const seconds = (this.last - this.first) / 1000;
-      this.node.stats = { tokens, prompt: this.usage ? this.usage.prompt_tokens : 0, first: (this.first - this.started) / 1000,
+      // The prompt of an answer that goes on holds what is there of it.
+      const prompt = this.usage ? Math.max(0, this.usage.prompt_tokens - this.earlier) : 0;
+      this.node.stats = { tokens: this.earlier + tokens, prompt, first: (this.first - this.started) / 1000,
         rate: tokens > 1 && seconds > kLeastSeconds ? (tokens - 1) / seconds : 0 };
     }
   }
 
   // Writes the answer `node`, the last of the shown branch. listener: {progress(run), finished(run)}.
-  async function start(chat, node, listener) {
-    const run = new Run(chat, node, listener);
+  async function start(chat, node, listener, onward = false) {
+    const run = new Run(chat, node, listener, onward);
+    node.end = node.error = null;
     running.set(chat.id, run);
     Chats.save(chat);
     await run.go();

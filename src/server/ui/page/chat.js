@@ -75,7 +75,8 @@ const Chat = (() => {
       if (!mine) chat.nodes.push(node);
       else if (!writing && node.content.length >= mine.content.length) Object.assign(mine, node);
     }
-    Object.assign(chat, { title: other.title, named: other.named, system: other.system, updated: Math.max(chat.updated, other.updated) });
+    Object.assign(chat, { title: other.title, named: other.named, system: other.system });
+    chat.updated = Math.max(chat.updated, other.updated);
     if (chat.leaf === null || !chat.nodes.some((node) => node.id === chat.leaf)) chat.leaf = other.leaf;
     const shown = find(chat, chat.leaf);
     const beyond = shown && chat.nodes.some((node) => node.parent === shown.id);
@@ -115,7 +116,7 @@ const Chat = (() => {
       reasoning: answer ? text(value.reasoning, kMaxText) : "", model: text(value.model, 200), created: time(value.created),
       // An answer without an end was being written when the page went away.
       end: answer ? text(value.end, 20) || "stopped" : null,
-      error: answer && value.error ? text(value.error, 1000) || null : null, stats: answer ? restoreStats(value.stats) : null };
+      error: answer ? text(value.error, 1000) || null : null, stats: answer ? restoreStats(value.stats) : null };
   }
 
   // A well-formed chat made of what storage or a file holds, or null. Also takes a bare list of messages.
@@ -142,5 +143,5 @@ const Chat = (() => {
       leaf: known.has(value.leaf) ? value.leaf : last, nodes };
   }
 
-  return { create, add, find, path, siblings, select, drop, rename, merge, messages, restore };
+  return { create, add, path, siblings, select, drop, rename, merge, messages, restore };
 })();

@@ -68,10 +68,11 @@ const ChatList = (() => {
   function row(chat) {
     if (chat === renaming) return el("li", { "data-id": chat.id }, renameField(chat));
     const shown = chat === current;
+    const busy = Answers.of(chat) ? el("span", { class: "busy", role: "img", "aria-label": "answering" }) : null;
     const open = el("button", { type: "button", class: "open-chat", "aria-current": shown ? "page" : null, title: chat.title,
-      onclick: () => actions.open(chat) },
-      Answers.of(chat) ? el("span", { class: "busy", role: "img", "aria-label": "answering" }) : null, el("span", { class: "title" }, chat.title));
-    const more = iconButton("more", "Actions for " + chat.title, () => openMenu(more, chat), { class: "icon-button more", "aria-haspopup": "menu", "aria-expanded": "false" });
+      onclick: () => actions.open(chat) }, busy, el("span", { class: "title" }, chat.title));
+    const more = iconButton("more", "Actions for " + chat.title, () => openMenu(more, chat),
+      { class: "icon-button more", "aria-haspopup": "menu", "aria-expanded": "false" });
     return el("li", { "data-id": chat.id, class: shown ? "current" : null }, open, more);
   }
 
@@ -133,5 +134,5 @@ const ChatList = (() => {
     render();
   }
 
-  return { init, render, rename, show: (chat) => { current = chat; render(); } };
+  return { init, render, show: (chat) => { current = chat; render(); } };
 })();

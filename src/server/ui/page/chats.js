@@ -53,6 +53,6 @@ const Chats = (() => {
     tell(chat.id);
   }
 
-  return { load, save, remove, list, get: (id) => byId.get(id) || null, has: (chat) => byId.get(chat.id) === chat,
+  return { load, save, remove, list, has: (chat) => byId.get(chat.id) === chat,
     onchange: (listener) => listeners.push(listener) };
 })();

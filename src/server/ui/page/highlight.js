@@ -4,12 +4,32 @@ const Highlight = (() => {
   const kMaxText = 60000;  // longer code is shown plain
   const words = (text) => new Set(text.split(" "));
 
-  const kC = words("alignas alignof and as assert async auto await become bool boolean break byte case catch chan char class co_await co_return co_yield concept const consteval constexpr continue crate debugger decltype default defer delete do double dyn else enum explicit export extends extern false final finally float fn for friend from fun func function go goto if impl implements import in inline instanceof int interface internal is let long loop macro map match mod module move mut mutable namespace new noexcept nil null nullptr number object operator or override package private protected pub public range readonly ref register requires return select self sealed short signed sizeof static static_cast string struct super switch template this throw throws trait true try type typedef typeof typename undefined union unsafe unsigned use using val var virtual void volatile when where while with yield");
-  const kPython = words("False None True and as assert async await break case class continue def del elif else except finally for from global if import in is lambda match nonlocal not or pass raise return self try while with yield");
-  const kShell = words("case do done elif else esac exit export fi for function if in local return set shift then unset until while cd echo sudo");
-  const kRuby = words("alias and begin break case class def do else elsif end ensure false for if in module next nil not or redo rescue retry return self super then true unless until when while yield require local function repeat");
-  const kSql = words("add all alter and as asc begin between by case cast check column commit constraint create cross default delete desc distinct drop else end exists foreign from full group having if in index inner insert into is join key left like limit not null offset on or order outer primary references right rollback select set table then union unique update values view when where with");
-  const kData = words("true false null yes no on off");
+  const kC = words(
+    "alignas alignof and as assert async auto await become bool boolean break byte case catch chan char class " +
+    "co_await co_return co_yield concept const consteval constexpr continue crate debugger decltype default defer " +
+    "delete do double dyn else enum explicit export extends extern false final finally float fn for friend from " +
+    "fun func function go goto if impl implements import in inline instanceof int interface internal is let long " +
+    "loop macro map match mod module move mut mutable namespace new noexcept nil null nullptr number object " +
+    "operator or override package private protected pub public range readonly ref register requires return select " +
+    "self sealed short signed sizeof static static_cast string struct super switch template this throw throws " +
+    "trait true try type typedef typeof typename undefined union unsafe unsigned use using val var virtual void " +
+    "volatile when where while with yield");
+  const kPython = words(
+    "False None True and as assert async await break case class continue def del elif else except finally for " +
+    "from global if import in is lambda match nonlocal not or pass raise return self try while with yield");
+  const kShell = words(
+    "case do done elif else esac exit export fi for function if in local return set shift then unset until while " +
+    "cd echo sudo");
+  const kRuby = words(
+    "alias and begin break case class def do else elsif end ensure false for if in module next nil not or redo " +
+    "rescue retry return self super then true unless until when while yield require local function repeat");
+  const kSql = words(
+    "add all alter and as asc begin between by case cast check column commit constraint create cross default " +
+    "delete desc distinct drop else end exists foreign from full group having if in index inner insert into is " +
+    "join key left like limit not null offset on or order outer primary references right rollback select set " +
+    "table then union unique update values view when where with");
+  const kData = words(
+    "true false null yes no on off");
 
   // line: what begins a comment to the end of the line; block: a pair; quotes: of strings; long: quotes over lines.
   const kFamilies = {
@@ -23,12 +43,18 @@ const Highlight = (() => {
     markup: { line: [], block: ["<!--", "-->"], quotes: "\"'", long: [], words: new Set(), tags: true },
   };
   const kNames = {
-    c: "c h cc cpp c++ cxx hpp cu cuda objc java js javascript jsx mjs ts typescript tsx go golang rust rs swift kotlin kt scala dart cs csharp c# php zig proto glsl wgsl solidity groovy v",
-    python: "python py python3 pyi starlark bazel", shell: "sh bash zsh shell console fish dockerfile docker make makefile cmake powershell ps1",
-    ruby: "ruby rb lua elixir ex julia jl r perl pl", sql: "sql mysql postgres postgresql sqlite plsql haskell hs",
-    data: "json json5 jsonc yaml yml toml ini conf nix hcl terraform tf graphql", css: "css scss less", markup: "html xml svg vue xhtml",
+    c: "c h cc cpp c++ cxx hpp cu cuda objc java js javascript jsx mjs ts typescript tsx go golang rust rs swift kotlin " +
+      "kt scala dart cs csharp c# php zig proto glsl wgsl solidity groovy v",
+    python: "python py python3 pyi starlark bazel",
+    shell: "sh bash zsh shell console fish dockerfile docker make makefile cmake powershell ps1",
+    ruby: "ruby rb lua elixir ex julia jl r perl pl",
+    sql: "sql mysql postgres postgresql sqlite plsql haskell hs",
+    data: "json json5 jsonc yaml yml toml ini conf nix hcl terraform tf graphql",
+    css: "css scss less",
+    markup: "html xml svg vue xhtml",
   };
-  const kFamilyOf = new Map(Object.entries(kNames).flatMap(([family, names]) => names.split(" ").map((name) => [name, kFamilies[family]])));
+  const kFamilyOf = new Map(Object.entries(kNames).flatMap(([family, names]) =>
+    names.split(" ").map((name) => [name, kFamilies[family]])));
 
   const kWord = /[\p{L}_$][\p{L}\p{N}_$]*/uy;
   const kNumber = /(?:0[xXbBoO][0-9a-fA-F_]+|\d[\d_]*(?:\.\d[\d_]*)?(?:[eE][+-]?\d+)?)\w*/y;

@@ -35,7 +35,7 @@ const LogView = (() => {
     const place = byId("log").scrollTop;
     views = Chat.path(chat).map((node) => {
       const siblings = Chat.siblings(chat, node);
-      return new TurnView.View(node, { index: siblings.indexOf(node), siblings }, actions);
+      return new TurnView.View(node, { index: siblings.indexOf(node), siblings, last: node.id === chat.leaf }, actions);
     });
     byId("turns").replaceChildren(...views.map((view) => view.element));
     byId("welcome").hidden = views.length > 0;
@@ -82,5 +82,5 @@ const LogView = (() => {
     new ResizeObserver(follow).observe(byId("log"));
   }
 
-  return { init, show, update, schedule, toEnd };
+  return { init, show, update, schedule };
 })();

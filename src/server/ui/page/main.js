@@ -4,7 +4,7 @@ const Page = (() => {
   const kSpoken = 2000;  // characters of an answer that are read out when it is done
   let chat = Chat.create();
 
-  const turnActions = { edit, regenerate, retry: regenerate, select };
+  const turnActions = { edit, regenerate, retry: regenerate, goOn, select };
 
   const listener = {
     progress(run) {
@@ -71,7 +71,7 @@ const Page = (() => {
   function edit(node, text) {
     if (Answers.of(chat)) return;
     answer(Chat.add(chat, node.parent, "user", text).id);
-    Composer.focus();
+    Composer.offer();
   }
 
   // Another answer beside the first; one that is nothing but an error makes way.
@@ -81,7 +81,15 @@ const Page = (() => {
     const last = Chat.path(chat).pop() === node;
     if (node.error && node.content === "" && last) Chat.drop(chat, node);
     answer(parent);
-    Composer.focus();
+    Composer.offer();
+  }
+
+  function goOn(node) {
+    if (Answers.of(chat)) return;
+    Answers.start(chat, node, listener, true);
+    show(false);
+    Composer.offer();
+    Notices.announce("Answering");
   }
 
   function select(node) {
@@ -102,7 +110,8 @@ const Page = (() => {
     Chats.remove(other);
     if (other === chat) newChat();
     byId("new-chat").focus();
-    Notices.show(`\u201c${other.title}\u201d was deleted.`, { label: "Undo", run: () => { Chats.save(other); open(other); } });
+    Notices.show(`\u201c${other.title}\u201d was deleted.`,
+      { label: "Undo", run: () => { Chats.save(other); open(other); } });
   }
 
   async function importFile() {

@@ -10,7 +10,8 @@ const Markdown = (() => {
         el("span", { class: "code-language" }, name),
         el("button", { type: "button", class: "copy-code", "aria-label": "Copy code" },
           icon("copy"), el("span", { class: "copy-label" }, "Copy"))),
-      el("pre", { tabindex: "0", role: "region", "aria-label": "Code: " + name }, el("code", {}, ...Highlight.nodes(block.text, block.language))));
+      el("pre", { tabindex: "0", role: "region", "aria-label": "Code: " + name },
+        el("code", {}, ...Highlight.nodes(block.text, block.language))));
   }
 
   function row(tag, texts, columns) {

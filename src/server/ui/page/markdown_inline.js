@@ -9,7 +9,10 @@ const MarkdownInline = (() => {
   const kBareUrl = new RegExp(`https?://[^\\s<>"\`]{1,${kMaxUrl}}`, "y");
   const kAngleUrl = new RegExp(`<((?:https?://|mailto:)[^\\s<>]{1,${kMaxUrl}})>`, "y");
   const kBreak = /<br ?\/?>/iy;
-  const kTarget = new RegExp(`\\(([^\\s()<>]{0,${kMaxUrl}}(?:\\([^\\s()<>]{0,256}\\)[^\\s()<>]{0,256}){0,4})(?: {1,4}"[^"\\n]{0,512}")?\\)`, "y");
+  // (address "title"), the title left out or ignored; brackets in the address come in pairs.
+  const kInAddress = "[^\\s()<>]";
+  const kAddress = `${kInAddress}{0,${kMaxUrl}}(?:\\(${kInAddress}{0,256}\\)${kInAddress}{0,256}){0,4}`;
+  const kTarget = new RegExp(`\\((${kAddress})(?: {1,4}"[^"\\n]{0,512}")?\\)`, "y");
   const kSpace = /\s/;
   const kWord = /[\p{L}\p{N}_]/u;
   const kMark = /[\p{P}\p{S}]/u;
@@ -269,5 +272,5 @@ const MarkdownInline = (() => {
     return build(items);
   }
 
-  return { render, safeUrl };
+  return { render };
 })();

@@ -20,7 +20,8 @@ const Menu = (() => {
     const left = Math.min(place.left, innerWidth - menu.offsetWidth - 8);
     const below = place.bottom + 4;
     menu.style.left = Math.max(8, left) + "px";
-    menu.style.top = (below + menu.offsetHeight > innerHeight ? Math.max(8, place.top - menu.offsetHeight - 4) : below) + "px";
+    const fits = below + menu.offsetHeight <= innerHeight;
+    menu.style.top = (fits ? below : Math.max(8, place.top - menu.offsetHeight - 4)) + "px";
     menu.firstChild.focus();
   }
 

@@ -25,7 +25,7 @@ const SettingsDialog = (() => {
 
   function numberField(field) {
     const id = "set-" + field.name;
-    const input = el("input", { id, type: "number", min: field.min, max: field.max, step: field.step === 1 ? 1 : "any", inputmode: field.step === 1 && field.min > 0 ? "numeric" : null,
+    const input = el("input", { id, type: "number", min: field.min, max: field.max, step: field.step === 1 ? 1 : "any",
       placeholder: "default", "aria-describedby": `${id}-hint ${id}-error` });
     input.addEventListener("input", () => takeNumber(field, input));
     return el("div", { class: "field" }, el("label", { for: id }, field.label), input,
@@ -106,12 +106,18 @@ const SettingsDialog = (() => {
       takeSystem();
     });
     byId("set-stop").addEventListener("input", takeStops);
-    byId("reset-sampling").addEventListener("click", () => { Settings.resetSampling(); fillSampling(); Notices.announce("Sampling is back to the defaults"); });
+    byId("reset-sampling").addEventListener("click", () => {
+      Settings.resetSampling();
+      fillSampling();
+      Notices.announce("Sampling is back to the defaults");
+    });
     byId("set-key").addEventListener("input", takeKey);
     byId("set-key").addEventListener("change", actions.keyChanged);
     byId("set-key").addEventListener("keydown", (event) => { if (event.key === "Enter") byId("settings").close(); });
     byId("set-key-keep").addEventListener("change", takeKey);
-    for (const name of ["system", "light", "dark"]) byId("set-theme-" + name).addEventListener("change", () => Theme.set(name));
+    for (const name of ["system", "light", "dark"]) {
+      byId("set-theme-" + name).addEventListener("change", () => Theme.set(name));
+    }
     loadKey();
   }
 

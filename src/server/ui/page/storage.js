@@ -8,7 +8,7 @@ const Storage = (() => {
   let warned = false;
 
   function failed(error) {
-    if (!warned) warn("Chats cannot be saved in this browser: " + (error && error.message ? error.message : "storage is off"));
+    if (!warned) warn("Chats cannot be saved in this browser: " + ((error && error.message) || "storage is off"));
     warned = true;
   }
 

@@ -1,7 +1,8 @@
 // One message of a chat on the page.
 const TurnView = (() => {
   const { el, iconButton } = Dom;
-  const number = (value, digits) => value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  const number = (value, digits) =>
+    value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 
   const kEnds = { length: "cut off at the token limit", stopped: "stopped", content_filter: "withheld by a filter",
     abort: "ended by the server" };
@@ -18,7 +19,10 @@ const TurnView = (() => {
     return parts.join(" \u00b7 ");
   }
 
-  // actions: {edit(node, text), regenerate(node), retry(node), select(node)}; place: {index, siblings} among its branches.
+  const kCutOff = ["length", "stopped", "error", "abort"];
+
+  // actions: {edit(node, text), regenerate(node), retry(node), goOn(node), select(node)}; place: {index, siblings, last},
+  // its place among its branches and whether the shown branch ends with it.
   class View {
     constructor(node, place, actions) {
       this.node = node;
@@ -47,8 +51,9 @@ const TurnView = (() => {
       this.alert = el("div", { class: "alert", role: "alert", hidden: true });
       this.stats = el("span", { class: "stats" });
       this.copy = this.copyButton();
+      this.goOn = iconButton("on", "Continue the answer", () => this.actions.goOn(this.node));
       this.tools = el("div", { class: "tools" }, ...this.branchButtons(), this.copy,
-        iconButton("again", "Answer again", () => this.actions.regenerate(this.node)), this.stats);
+        iconButton("again", "Answer again", () => this.actions.regenerate(this.node)), this.goOn, this.stats);
       this.element.append(this.thinking, this.text, this.waiting, this.alert, this.tools);
       this.update(false);
     }
@@ -86,6 +91,7 @@ const TurnView = (() => {
       this.waiting.hidden = !running || content !== "" || reasoning !== "";
       this.stats.textContent = statsText(this.node);
       this.copy.hidden = content === "";
+      this.goOn.hidden = !this.place.last || content === "" || !kCutOff.includes(this.node.end);
       this.element.classList.toggle("running", running);
       this.element.setAttribute("aria-busy", String(running));
       if (this.node.error && this.alert.hidden) this.showError();
