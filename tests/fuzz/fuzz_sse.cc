@@ -77,7 +77,7 @@ std::vector<Json> make_events(std::string_view text, size_t count) {
     Json event;
     event["choices"] =
         Json::array({Json{{"index", i}, {"delta", {{"content", piece}}}, {"logprob", number}}});
-    if (piece.size() < 64) event[piece] = nullptr;
+    if (piece.size() < 64) event["name " + piece] = nullptr;
     events.push_back(std::move(event));
   }
   return events;

@@ -332,10 +332,11 @@ def check_error(status, body, path):
         error = json.loads(body)["error"]
     except (ValueError, KeyError, TypeError):
         raise Finding(f"{status} without an error object: {body[:300]!r}") from None
-    if path.startswith("/api/") and isinstance(error, str):  # Ollama's form
+    # `path` None: one of several requests sent together, any of the forms.
+    if isinstance(error, str) and (path is None or path.startswith("/api/")):  # Ollama's form
         message = error
     else:
-        native = isinstance(error, dict) and path in LLAMA_CPP_ERRORS
+        native = isinstance(error, dict) and (path is None or path in LLAMA_CPP_ERRORS)
         if not native and (not isinstance(error, dict) or set(error) != {"message", "type", "param", "code"}):
             raise Finding(f"{status} with a bent error object: {body[:300]!r}")
         message = error["message"]
@@ -397,7 +398,7 @@ class Fuzzer:
                 if plan.exact and not close:
                     raise Finding("the connection ended without an answer") from None
                 return False
-            check_answer(status, headers, body, plan.path if i == 0 else "/", head_only, plan.exact)
+            check_answer(status, headers, body, plan.path if len(plan.heads) == 1 else None, head_only, plan.exact)
             with self.lock:
                 self.statuses[status] += 1
             close = headers.get("connection") == "close"

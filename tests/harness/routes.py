@@ -83,7 +83,7 @@ ROUTES = [
     Route("DELETE", "/api/delete", INFERENCE, {"model": "other"}, ("model", "name")),
     Route("HEAD", "/api/blobs/sha256:" + "a" * 64, INFERENCE),
     Route("POST", "/api/blobs/sha256:" + "a" * 64, INFERENCE, {}),
-    *[Route("POST", "/api/" + name, INFERENCE, {"model": "replay"}, ("model", "input", "stream"))
+    *[Route("POST", "/api/" + name, INFERENCE, {"model": "replay"})
       for name in ("embed", "embeddings", "create", "pull", "push")],
     # llama.cpp's
     Route("POST", "/completion", INFERENCE, {"prompt": "hello", "n_predict": 3}, _LLAMA_CPP),

@@ -194,7 +194,9 @@ def body_of(base, field, text):
 
 @pytest.fixture(scope="module")
 def server(pool):
-    return pool(HELLO)
+    server = pool(HELLO)
+    yield server
+    server.assert_serves()
 
 
 @pytest.fixture(scope="module")

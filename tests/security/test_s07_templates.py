@@ -6,6 +6,12 @@ import pytest
 
 from harness.script import HELLO, script, says
 
+@pytest.fixture(autouse=True, scope="module")
+def serves_to_the_end(pool):
+    yield
+    pool(HELLO).assert_serves()
+
+
 ROUTES = ["/v1/chat/completions", "/tokenize"]
 
 

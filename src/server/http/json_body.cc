@@ -66,6 +66,9 @@ StatusOr<Json> parse_json(std::string_view text) {
     return absl::InvalidArgumentError("Body is not JSON: the body is empty");
   if (text.starts_with("\xef\xbb\xbf"))
     return absl::InvalidArgumentError("Body is not JSON: byte order mark");
+  // The lexer takes NUL for the end of its input, and would not look at what follows.
+  if (const size_t nul = text.find('\0'); nul != std::string_view::npos)
+    return absl::InvalidArgumentError(fmt::format("Body is not JSON: syntax error at byte {}", nul + 1));
   Json root;
   Guard guard(root);
   if (!Json::sax_parse(text, &guard)) {

@@ -3,12 +3,13 @@
 #include <algorithm>
 
 #include <boost/asio/buffer.hpp>
+#include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
 
 #include "omnibus/base/common/ids.h"
 
+#include "chunk_decoder.h"
 #include "http_error.h"
 #include "request_target.h"
 
@@ -17,8 +18,6 @@ namespace {
 
 namespace http = boost::beast::http;
 
-// A chunk's size line, or the trailers, may be this long.
-constexpr size_t kMaxChunkLineBytes = 16 * 1024;
 constexpr uint64_t kChunkSlack = 64 * 1024;
 
 std::string to_lower(std::string_view text) {
@@ -30,7 +29,6 @@ std::string to_lower(std::string_view text) {
 }
 
 Status parse_error(const boost::system::error_code& error) {
-  if (error == http::error::body_limit) return http_error(413, "The request body is too large");
   if (error == http::error::header_limit) return http_error(431, "The request header is too large");
   if (error == http::error::bad_version) {
     return with_detail(absl::InvalidArgumentError("Only HTTP/1.0 and HTTP/1.1 are served"),
@@ -49,13 +47,15 @@ std::string request_id_for(std::string_view sent) {
 }  // namespace
 
 struct RequestReader::Impl {
-  http::request_parser<http::string_body> parser;
+  http::request_parser<http::empty_body> parser;  // of the head; Beast's chunks come with wrong assertions
+  ChunkDecoder chunks;
+  uint64_t length = 0;  // of the body, unless chunked
   size_t lines = 0;
 };
 
 RequestReader::RequestReader() : impl_(std::make_unique<Impl>()) {
   impl_->parser.header_limit(2 * kMaxHeaderBytes);  // ours comes first
-  impl_->parser.body_limit(boost::none);            // set per route by accept_body
+  impl_->parser.body_limit(boost::none);
 }
 
 RequestReader::~RequestReader() = default;
@@ -68,7 +68,6 @@ StatusOr<RequestReader::Progress> RequestReader::feed(std::string& buffer) {
   }
   OMNIBUS_RETURN_IF_ERROR(read_body(buffer, complete));
   if (!complete) return Progress::kNeedMore;
-  request_.body = std::move(impl_->parser.get().body());
   return Progress::kComplete;
 }
 
@@ -110,13 +109,11 @@ Status RequestReader::read_head(std::string& buffer, bool& complete) {
 Status RequestReader::parse_head(std::string_view head) {
   boost::system::error_code error;
   auto& parser = impl_->parser;
-  parser.eager(false);
   for (size_t used = 0; used < head.size() && !parser.is_header_done();) {
     used += parser.put(boost::asio::const_buffer(head.data() + used, head.size() - used), error);
     if (error) return parse_error(error);
   }
   if (!parser.is_header_done()) return http_error(400, "Malformed HTTP request");
-  parser.eager(true);
 
   const auto& message = parser.get();
   request_.method = std::string(message.method_string());
@@ -164,42 +161,38 @@ Status RequestReader::check_framing() {
 
 Status RequestReader::accept_body(uint64_t limit) {
   body_limit_ = limit;
-  impl_->parser.body_limit(limit);
-  const auto length = impl_->parser.content_length();
-  if (length && *length > limit) {
+  impl_->length = impl_->parser.content_length().value_or(0);
+  if (impl_->length > limit) {
     return http_error(413, "The request body is larger than " + std::to_string(limit) + " bytes");
   }
   return {};
 }
 
-bool RequestReader::has_body() const { return !impl_->parser.is_done(); }
-
-uint64_t RequestReader::body_bytes() const {
-  return request_.body.size() + impl_->parser.get().body().size();
+bool RequestReader::has_body() const {
+  return impl_->parser.chunked() || impl_->parser.content_length().value_or(0) > 0;
 }
+
+uint64_t RequestReader::body_bytes() const { return request_.body.size(); }
 
 bool RequestReader::wants_continue() const {
   return has_body() && !request_.http_1_0 && to_lower(request_.header("expect")) == "100-continue";
 }
 
 Status RequestReader::read_body(std::string& buffer, bool& complete) {
-  auto& parser = impl_->parser;
-  while (!parser.is_done() && !buffer.empty()) {
-    boost::system::error_code error;
-    const size_t used = parser.put(boost::asio::const_buffer(buffer.data(), buffer.size()), error);
-    buffer.erase(0, used);
-    body_raw_ += used;
-    if (error == http::error::need_more) {
-      if (buffer.size() > kMaxChunkLineBytes) return http_error(400, "A chunk header is too long");
-      break;
-    }
-    if (error) return parse_error(error);
-    if (used == 0) return http_error(400, "Malformed HTTP request body");
+  if (!impl_->parser.chunked()) {
+    const size_t n = std::min<uint64_t>(buffer.size(), impl_->length - request_.body.size());
+    request_.body.append(buffer, 0, n);
+    buffer.erase(0, n);
+    complete = request_.body.size() == impl_->length;
+    return {};
   }
-  const uint64_t body = parser.get().body().size();
-  if (body > body_limit_) return http_error(413, "The request body is too large");
-  if (body_raw_ > kMaxChunkOverhead * body + kChunkSlack) return http_error(400, "Too much chunk framing");
-  complete = parser.is_done();
+  OMNIBUS_ASSIGN_OR_RETURN(const size_t used, impl_->chunks.feed(buffer, request_.body, body_limit_));
+  buffer.erase(0, used);
+  body_raw_ += used;
+  if (body_raw_ > kMaxChunkOverhead * body_bytes() + kChunkSlack) {
+    return http_error(400, "Too much chunk framing");
+  }
+  complete = impl_->chunks.complete();
   return {};
 }
 

@@ -15,6 +15,15 @@ std::string object_of(int keys) {
   return text + "}";
 }
 
+TEST(JsonBody, NothingFollowsANul) {
+  for (const std::string_view text :
+       {std::string_view("2\0junk", 6), std::string_view("{}\0", 3), std::string_view("{}\0{}", 5),
+        std::string_view("\0", 1), std::string_view("\0{}", 3), std::string_view("[1,\0]", 5)}) {
+    EXPECT_FALSE(parse_json(text).ok()) << text.size();
+  }
+  EXPECT_TRUE(parse_json("[\"\\u0000\"]").ok());
+}
+
 TEST(JsonBody, DepthLimit) {
   EXPECT_TRUE(parse_json(nested(kMaxJsonDepth)).ok());
   EXPECT_FALSE(parse_json(nested(kMaxJsonDepth + 1)).ok());
