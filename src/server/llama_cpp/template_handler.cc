@@ -69,8 +69,7 @@ StatusOr<HttpResponse> apply_template(const ApiContext& context, const HttpReque
   input.kwargs = std::move(f.kwargs);
   if (!f.tools.empty()) input.kwargs["tools"] = std::move(f.tools);
   input.reasoning_effort = f.reasoning_effort;
-  OMNIBUS_RETURN_IF_ERROR(
-      resolve_ending(context, f.add_generation_prompt, f.continue_final_message, input));
+  OMNIBUS_RETURN_IF_ERROR(resolve_ending(context, f.add_generation_prompt, f.continue_final_message, input));
   OMNIBUS_ASSIGN_OR_RETURN(RenderedPrompt rendered, render_chat(context, std::move(input), parsed.ignored));
   Json body;
   body["prompt"] = std::move(rendered.text);

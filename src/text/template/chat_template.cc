@@ -46,7 +46,9 @@ auto guarded(F f) -> decltype(f()) {
 class CompiledTemplate final : public ChatTemplate {
  public:
   CompiledTemplate(std::string source, std::unique_ptr<const jinja::Program> program)
-      : source_(std::move(source)), program_(std::move(program)), shape_(jinja::probe_shape(*program_, source_)) {}
+      : source_(std::move(source)),
+        program_(std::move(program)),
+        shape_(jinja::probe_shape(*program_, source_)) {}
 
   StatusOr<RenderedPrompt> render(const nlohmann::ordered_json& variables,
                                   const RenderOptions& options) const override {
