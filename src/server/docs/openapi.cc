@@ -161,12 +161,11 @@ Json Writer::responses(const Route& route, const DocNotes::RouteNote& note) cons
 }
 
 Json Writer::body_schema(const Route& route, const DocNotes::RouteNote& note) const {
-  Json schema = {{"type", "object"}};
-  Json& properties = schema["properties"] = Json::object();
+  // `schema` is filled at the end: inserting into an ordered_json moves what it holds.
+  Json properties = Json::object();
   for (const FieldRule& rule : route.body->rules) {
     properties[std::string(rule.name)] = field_schema(rule, notes_.find_field(note, rule.name));
   }
-  if (note.route->contains("required")) schema["required"] = (*note.route)["required"];
   for (const auto& [name, rules] : route.body->nested) {
     Json& inner = properties[std::string(name)]["properties"] = Json::object();
     for (const FieldRule& rule : rules) {
@@ -174,6 +173,9 @@ Json Writer::body_schema(const Route& route, const DocNotes::RouteNote& note) co
           field_schema(rule, notes_.find_field(note, fmt::format("{}.{}", name, rule.name)));
     }
   }
+  Json schema = {{"type", "object"}};
+  schema["properties"] = std::move(properties);
+  if (note.route->contains("required")) schema["required"] = (*note.route)["required"];
   return schema;
 }
 
