@@ -6,6 +6,7 @@ import json
 import pytest
 import requests
 
+from harness.raw import exchange, request_bytes
 from harness.script import HELLO, SPECIALS, script, says
 
 PIECES = ["Hel", "lo", " wor", "ld", "\n", "é", "!"]
@@ -474,6 +475,8 @@ def test_slots(pool):
     for stream in streams:
         stream.close()
     assert server.post("/slots/0?action=save", {"filename": "x"}).status_code == 501
+    for path in ("/slots/0/", "/slots/x", "/slots/../props"):
+        assert exchange(server, request_bytes("POST", path, body=b"{}"))[0] == 404, path
 
 
 def test_no_slots(pool):

@@ -20,6 +20,8 @@ HttpResponse handle_props(const ApiContext& context, const HttpRequest& request)
 HttpResponse handle_slots(const ApiContext& context, const HttpRequest& request);
 HttpResponse handle_native_models(const ApiContext& context, const HttpRequest& request);
 HttpResponse handle_lora_adapters(const ApiContext& context, const HttpRequest& request);
+// POST /slots/{id}: 501 for a slot, 404 for what is no number.
+HttpResponse handle_slot_action(const ApiContext& context, const HttpRequest& request);
 // 501, saying what is not there.
 HttpResponse handle_not_supported(const ApiContext& context, const HttpRequest& request);
 

@@ -1,4 +1,7 @@
 // Routes that look things up, and those that say what is not there.
+#include <algorithm>
+#include <cctype>
+
 #include <fmt/format.h>
 
 #include "omnibus/server/http/json_body.h"
@@ -85,6 +88,15 @@ HttpResponse handle_slots(const ApiContext& context, const HttpRequest& request)
     body.push_back(std::move(slot));
   }
   return json_response(body);
+}
+
+HttpResponse handle_slot_action(const ApiContext& context, const HttpRequest& request) {
+  const std::string& id = request.path_parameter;
+  if (std::all_of(id.begin(), id.end(), [](unsigned char c) { return std::isdigit(c) != 0; })) {
+    return handle_not_supported(context, request);
+  }
+  return render_llama_cpp_error(
+      absl::NotFoundError(fmt::format("There is no slot {}", quote_value(Json(id)))), request.path);
 }
 
 HttpResponse handle_native_models(const ApiContext& context, const HttpRequest& /*request*/) {

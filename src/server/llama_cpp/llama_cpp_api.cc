@@ -53,8 +53,9 @@ void add_llama_cpp_routes(ApiCore& core, RouteTable& routes) {
   get("/slots", handle_slots);
   get("/models", handle_native_models);
   get("/lora-adapters", handle_lora_adapters);
-  for (const char* path : {"/props", "/slots/{id}", "/lora-adapters", "/embedding", "/embeddings", "/rerank",
-                           "/reranking", "/v1/rerank", "/v1/reranking"}) {
+  post("/slots/{id}", kPlainBodyBytes, immediate(core, handle_slot_action));
+  for (const char* path : {"/props", "/lora-adapters", "/embedding", "/embeddings", "/rerank", "/reranking",
+                           "/v1/rerank", "/v1/reranking"}) {
     post(path, kPlainBodyBytes, immediate(core, handle_not_supported));
   }
 }

@@ -122,6 +122,22 @@ TEST_P(TokenizerLaws, PushesJoinToTheWholeText) {
   }
 }
 
+// What is pushed behind a text is what that text is longer by: a space in front of an answer is kept.
+TEST_P(TokenizerLaws, PushesThatContinueJoinToTheRestOfTheText) {
+  const std::vector<TokenId> before = tokenizer_->encode("x", false);
+  for (int round = 0; round < 200; ++round) {
+    const std::vector<TokenId> ids =
+        tokenizer_->encode(random_text(rng_, golden_->strings, 1 + rng_() % 4), false);
+    std::vector<TokenId> all = before;
+    all.insert(all.end(), ids.begin(), ids.end());
+    IncrementalDetokenizer detokenizer(tokenizer_, false, /*continues=*/true);
+    std::string joined = tokenizer_->decode(before, false);
+    for (const TokenId id : ids) joined += detokenizer.push(id);
+    joined += detokenizer.flush();
+    EXPECT_EQ(joined, tokenizer_->decode(all, false)) << "seed " << kSeed << " round " << round;
+  }
+}
+
 TEST_P(TokenizerLaws, SkippedTokensLeaveNoTrace) {
   for (TokenId id = 0; id < tokenizer_->vocab_size(); ++id) {
     const TokenKind kind = tokenizer_->spec().kinds[static_cast<size_t>(id)];
