@@ -3,6 +3,7 @@
 
 #include "omnibus/server/llama_cpp/llama_cpp_api.h"
 
+#include "api/body_fields.h"
 #include "api/field_checks.h"
 #include "api/messages.h"
 #include "api/prompt.h"
@@ -69,8 +70,7 @@ StatusOr<HttpResponse> apply_template(const ApiContext& context, const HttpReque
   input.kwargs = std::move(f.kwargs);
   if (!f.tools.empty()) input.kwargs["tools"] = std::move(f.tools);
   input.reasoning_effort = f.reasoning_effort;
-  OMNIBUS_RETURN_IF_ERROR(
-      resolve_ending(context, f.add_generation_prompt, f.continue_final_message, input));
+  OMNIBUS_RETURN_IF_ERROR(resolve_ending(context, f.add_generation_prompt, f.continue_final_message, input));
   OMNIBUS_ASSIGN_OR_RETURN(RenderedPrompt rendered, render_chat(context, std::move(input), parsed.ignored));
   Json body;
   body["prompt"] = std::move(rendered.text);
@@ -81,6 +81,8 @@ StatusOr<HttpResponse> apply_template(const ApiContext& context, const HttpReque
 }
 
 }  // namespace
+
+std::shared_ptr<const BodyFields> template_body_fields() { return body_fields(template_field_table(), 1); }
 
 HttpResponse handle_apply_template(const ApiContext& context, const HttpRequest& request) {
   auto response = apply_template(context, request);
