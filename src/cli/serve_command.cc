@@ -223,14 +223,17 @@ int serve_model(const ServeConfig& config, ServedModel model) {
   if (!engine.ok()) return report_failure(engine.status());
 
   api->dialect = *std::move(dialect);
-  auto core = ApiCore::create(*api, engine->get(), model.chat_template, &metrics);
+  const DocsConfig docs{.version = api->version,
+                        .model = api->model_names.front(),
+                        .keyed = !config.keys.empty(),
+                        .loopback_bind = is_loopback_host(config.http.host)};
+  auto core = ApiCore::create(*std::move(api), engine->get(), model.chat_template, &metrics);
   RouteTable routes;
   add_openai_routes(*core, routes);
   add_llama_cpp_routes(*core, routes);
   add_ollama_routes(*core, ollama_config(model), routes);
-  const bool loopback = is_loopback_host(config.http.host);
-  add_docs_routes({api->version, api->model_names.front(), !config.keys.empty(), loopback}, routes);
-  const Authenticator auth(config.keys, loopback);
+  add_docs_routes(docs, routes);
+  const Authenticator auth(config.keys, docs.loopback_bind);
   const Authenticator loopback_auth(config.keys, /*loopback_bind=*/true);
   Listeners listeners;
   auto server = HttpServer::start(http_config(config.http), &routes, &auth, &metrics);

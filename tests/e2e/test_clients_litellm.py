@@ -186,3 +186,58 @@ def test_list_of_models(real, name):
     assert litellm.get_valid_models(
         check_provider_endpoint=True, custom_llm_provider="openai", api_key=KEY, api_base=real.url + "/v1"
     ) == [name]
+
+
+# Ollama's API: /api/generate and /api/chat.
+
+
+@pytest.fixture(scope="module", params=["ollama", "ollama_chat"])
+def ask_ollama(request, real, name):
+    def ask(*messages, **fields):
+        fields = {"model": f"{request.param}/{name}", "temperature": 0, "max_tokens": 12, "num_retries": 0, **fields}
+        return litellm.completion(
+            messages=list(messages or [USER]), api_base=real.url, **{"api_key": KEY, **fields}
+        )
+
+    return ask
+
+
+def test_ollama_chat(ask_ollama):
+    whole = ask_ollama()
+    assert whole.choices[0].message.content.strip() and whole.choices[0].finish_reason in ("stop", "length")
+    assert whole.usage.prompt_tokens > 10 and 0 < whole.usage.completion_tokens <= 12
+    chunks = list(ask_ollama(stream=True))
+    assert text_of(chunks) == whole.choices[0].message.content
+    assert [c.finish_reason for k in chunks for c in k.choices if c.finish_reason][-1] in ("stop", "length")
+
+
+def test_ollama_stop_and_seed(ask_ollama):
+    whole = ask_ollama().choices[0].message.content
+    stop = whole[len(whole) // 2 :][:3]
+    assert ask_ollama(stop=[stop]).choices[0].message.content == whole[: whole.index(stop)]
+    draw = lambda seed: ask_ollama(seed=seed, temperature=1.0).choices[0].message.content
+    assert draw(5) == draw(5) != draw(6)
+
+
+def test_ollama_errors(ask_ollama, name):
+    # litellm knows one class for whatever goes wrong with Ollama; the text says what it was.
+    with pytest.raises(litellm.exceptions.APIConnectionError) as error:
+        ask_ollama(api_key="sk-wrong")
+    assert "key" in str(error.value).lower()
+    with pytest.raises(litellm.exceptions.APIConnectionError) as error:
+        ask_ollama({"role": "user", "content": "word " * 2 * MAX_MODEL_LEN})
+    assert str(MAX_MODEL_LEN) in str(error.value)
+
+
+def test_ollama_async(real, name):
+    async def both():
+        fields = {
+            "model": f"ollama_chat/{name}", "api_base": real.url, "api_key": KEY, "temperature": 0, "max_tokens": 12,
+            "messages": [USER],
+        }
+        answers = await asyncio.gather(*(litellm.acompletion(**fields) for _ in range(4)))
+        chunks = [chunk async for chunk in await litellm.acompletion(stream=True, **fields)]
+        return {a.choices[0].message.content for a in answers}, text_of(chunks)
+
+    texts, streamed = asyncio.run(both())
+    assert texts == {streamed}

@@ -1,6 +1,6 @@
 # docs_data.h: the words of the documentation, a file per door, and the style of its page.
 set(OMNIBUS_DOC_NOTES "")
-foreach(door openai ollama)
+foreach(door openai ollama llama_cpp)
   set(file ${CMAKE_CURRENT_SOURCE_DIR}/docs/${door}.json)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   file(READ ${file} text)

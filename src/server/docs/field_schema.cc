@@ -82,7 +82,8 @@ Json used_schema(const FieldRule& rule) {
 // null is absent, for every field.
 void allow_null(Json& schema) {
   const auto type = schema.find("type");
-  if (type != schema.end() && type->is_string()) *type = Json::array({*type, "null"});
+  if (type != schema.end() && type->is_string()) *type = Json::array({*type});
+  if (type != schema.end()) type->push_back("null");
   for (const char* choice : {"anyOf", "oneOf"}) {
     const auto it = schema.find(choice);
     if (it != schema.end()) it->push_back({{"type", "null"}});

@@ -22,12 +22,26 @@ const Json* entry(const Json& object, const char* key, const std::string& name) 
   return it == group->end() ? nullptr : &*it;
 }
 
+// A route that is the same as another one says only where it differs.
+void fill_same_as(Json& door) {
+  Json& routes = door["routes"];
+  for (auto& [name, route] : routes.items()) {
+    while (route.contains("same_as")) {
+      Json whole = routes.value(route["same_as"].get<std::string>(), Json::object());
+      route.erase("same_as");
+      whole.update(route);
+      route = std::move(whole);
+    }
+  }
+}
+
 }  // namespace
 
 DocNotes::DocNotes(const std::vector<std::string_view>& texts) {
   for (const std::string_view text : texts) {
     doors_.push_back(Json::parse(text, nullptr, /*allow_exceptions=*/false));
     OMNIBUS_CHECK(doors_.back().is_object(), "a file of src/server/docs is no JSON object");
+    fill_same_as(doors_.back());
   }
 }
 

@@ -17,6 +17,8 @@ namespace {
 
 constexpr const char* kJsonMedia = "application/json";
 
+constexpr const char* kEventMedia = "text/event-stream";
+
 Json schema_ref(const std::string& name) { return {{"$ref", "#/components/schemas/" + name}}; }
 
 std::string text_of(const Json& note, const char* key, std::string fallback = {}) {
@@ -49,6 +51,12 @@ Json with_model(Json example, const std::string& model) {
     if (value == "{model}") value = model;
   }
   return example;
+}
+
+// One server-sent event, the way OpenAPI 3.2 describes them: `data` is a text, which is JSON of that shape.
+Json event_schema(const Json& shape) {
+  const Json data = {{"type", "string"}, {"contentMediaType", kJsonMedia}, {"contentSchema", shape}};
+  return {{"type", "object"}, {"required", Json::array({"data"})}, {"properties", {{"data", data}}}};
 }
 
 class Writer {
@@ -125,7 +133,7 @@ Json Writer::answer(const Json& described) const {
   if (media == kJsonMedia || schema == described.end()) {
     content["schema"] = shape;
   } else {
-    content["schema"] = {{"type", "string"}};
+    content["schema"] = media == kEventMedia ? event_schema(shape) : Json{{"type", "string"}};
     content["x-item-schema"] = shape;
   }
   return response;
@@ -206,7 +214,7 @@ void Writer::add_operation(const Route& route) {
   Json operation;
   operation["tags"] = Json::array({group});
   operation["summary"] = text_of(words, "summary");
-  if (words.contains("about")) operation["description"] = words["about"];
+  if (const std::string about = text_of(words, "about"); !about.empty()) operation["description"] = about;
   operation["operationId"] = operation_id(route);
   operation["security"] = Json::array();
   if (needs_key(config_, route.scope)) {

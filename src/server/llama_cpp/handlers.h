@@ -14,6 +14,8 @@ namespace omnibus {
 void handle_native_completion(const ContextPtr& context, HttpRequest request, const ReplyPtr& reply);
 void handle_infill(const ContextPtr& context, HttpRequest request, const ReplyPtr& reply);
 HttpResponse handle_apply_template(const ApiContext& context, const HttpRequest& request);
+// The fields of its body.
+std::shared_ptr<const BodyFields> template_body_fields();
 
 // Any thread: they look things up and do no work.
 HttpResponse handle_props(const ApiContext& context, const HttpRequest& request);

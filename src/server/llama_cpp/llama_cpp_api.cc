@@ -6,7 +6,10 @@
 
 #include "omnibus/server/openai/openai_api.h"
 
+#include "api/body_fields.h"
 #include "handlers.h"
+#include "native_fields.h"
+#include "openai/generation_fields.h"
 #include "openai/handlers.h"
 
 namespace omnibus {
@@ -37,18 +40,23 @@ bool is_llama_cpp_path(std::string_view path) {
 }
 
 void add_llama_cpp_routes(ApiCore& core, RouteTable& routes) {
-  const auto post = [&](const char* path, uint64_t max_body, RouteHandler handler) {
-    routes.add({"POST", path, Scope::kInference, max_body, std::move(handler)});
+  const auto post = [&](const char* path, uint64_t max_body, RouteHandler handler,
+                        std::shared_ptr<const BodyFields> fields = nullptr) {
+    routes.add({"POST", path, Scope::kInference, max_body, std::move(handler), std::move(fields)});
   };
   const auto get = [&](const char* path, Answer make) {
     routes.add({"GET", path, Scope::kInference, kPlainBodyBytes, immediate(core, make)});
   };
   for (const char* path : {"/completion", "/completions"}) {
-    post(path, kGenerationBodyBytes, core.pooled(handle_native_completion, render_llama_cpp_error));
+    post(path, kGenerationBodyBytes, core.pooled(handle_native_completion, render_llama_cpp_error),
+         body_fields(native_field_table(), kOnNativeCompletion));
   }
-  post("/infill", kGenerationBodyBytes, core.pooled(handle_infill, render_llama_cpp_error));
-  post("/chat/completions", kGenerationBodyBytes, core.pooled(handle_chat, render_openai_error));
-  post("/apply-template", kGenerationBodyBytes, answering(core, handle_apply_template));
+  post("/infill", kGenerationBodyBytes, core.pooled(handle_infill, render_llama_cpp_error),
+       body_fields(native_field_table(), kOnInfill));
+  post("/chat/completions", kGenerationBodyBytes, core.pooled(handle_chat, render_openai_error),
+       body_fields(generation_field_table(), kOnChat));
+  post("/apply-template", kGenerationBodyBytes, answering(core, handle_apply_template),
+       template_body_fields());
   get("/props", handle_props);
   get("/slots", handle_slots);
   get("/models", handle_native_models);

@@ -3,6 +3,7 @@
 
 #include "omnibus/server/llama_cpp/llama_cpp_api.h"
 
+#include "api/body_fields.h"
 #include "api/field_checks.h"
 #include "api/messages.h"
 #include "api/prompt.h"
@@ -80,6 +81,8 @@ StatusOr<HttpResponse> apply_template(const ApiContext& context, const HttpReque
 }
 
 }  // namespace
+
+std::shared_ptr<const BodyFields> template_body_fields() { return body_fields(template_field_table(), 1); }
 
 HttpResponse handle_apply_template(const ApiContext& context, const HttpRequest& request) {
   auto response = apply_template(context, request);
