@@ -92,6 +92,8 @@ ROUTES = [
     Route("POST", "/chat/completions", INFERENCE, {"messages": HELLO, "max_tokens": 3}, _CHAT),
     *[Route("POST", path + "/input_tokens", INFERENCE, {"messages": HELLO}, _CHAT)
       for path in ("/v1/chat/completions", "/chat/completions")],
+    *[Route("POST", path, INFERENCE, {"messages": HELLO}, _CHAT)
+      for path in ("/chat/completions/input_tokens", "/v1/chat/completions/input_tokens")],
     Route("POST", "/apply-template", INFERENCE, {"messages": HELLO}, ("messages", "chat_template_kwargs", "tools")),
     *[Route("GET", path, INFERENCE) for path in ("/props", "/slots", "/models", "/lora-adapters")],
     *[Route("POST", path, INFERENCE, {}) for path in ("/props", "/slots/0", "/lora-adapters", "/embedding", "/embeddings",

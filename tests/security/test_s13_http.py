@@ -162,6 +162,8 @@ def test_s13_trailers(server):
         b'{"messages":' + b"[" * 64 + b"]" * 64 + b"}",
         b'{"prompt":"hi"} x',
         b'{"prompt":"hi"}{}',
+        b'{"prompt":"hi"}\0',
+        b'{"prompt":"hi"}\0{"prompt":"x"}',
         b'\xef\xbb\xbf{"prompt":"hi"}',
         b'{"prompt":"\xff"}',
         b'{"prompt":"\xed\xa0\x80"}',
@@ -179,7 +181,7 @@ def test_s13_trailers(server):
         b'"x"',
         b"[]",
     ],
-    ids=range(21),
+    ids=range(23),
 )
 def test_s13_json(server, body):
     code, _, answer = exchange(server, post(b"Content-Length: %d\r\n" % len(body), body))
