@@ -20,7 +20,10 @@ std::string read_file(const std::string& path) {
 }
 
 RenderOptions options() {
+  setenv("TZ", "UTC", 1);
+  tzset();
   RenderOptions options;
+  options.now_seconds = 1752743103;  // the moment of the goldens
   options.add_generation_prompt = false;
   options.bos_token = "<s>";
   options.eos_token = "</s>";
@@ -39,6 +42,7 @@ StatusOr<RenderedPrompt> continued(const ChatTemplate& chat_template, Json messa
   OMNIBUS_ASSIGN_OR_RETURN(const std::string message, mark_final_message(messages));
   Json variables;
   variables["messages"] = std::move(messages);
+  variables["documents"] = Json::array();
   auto rendered = chat_template.render(variables, options());
   if (rendered.ok()) OMNIBUS_RETURN_IF_ERROR(cut_at_mark(message, *rendered));
   return rendered;
@@ -52,8 +56,8 @@ TEST(Continuation, EveryPromptEqualsThatOfTransformers) {
     ASSERT_TRUE(compiled.ok()) << name;
     for (const auto& [label, expected] : ends.items()) {
       const auto got = continued(**compiled, conversation(golden["user"], golden["ends"][label]));
-      ASSERT_EQ(got.ok(), !expected.is_null()) << name << " / " << label << ": " << got.status();
-      if (!got.ok()) continue;
+      EXPECT_EQ(got.ok(), !expected.is_null()) << name << " / " << label << ": " << got.status();
+      if (!got.ok() || expected.is_null()) continue;
       EXPECT_EQ(got->text, expected.get<std::string>()) << name << " / " << label;
       ++equal;
     }
