@@ -382,3 +382,36 @@ def test_one_name_for_one_model_in_the_lists(tmp_path):
     finally:
         assert server.stop() == 0
         server.close()
+
+
+def test_the_models_own_defaults_go_before_ollamas(replay):
+    server = replay(script(says("ok"), sampling={"temperature": 0.25, "top_k": 7}))
+    lines = server.post("/api/show", {"model": "replay"}).json()["parameters"].split("\n")
+    assert [line.split() for line in lines] == [["temperature", "0.25"], ["top_k", "7"]]
+    assert generate(server, stream=False).json()["response"] == "ok"
+
+
+def test_an_assistant_message_at_the_end(replay):
+    messages = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "Well, "}]
+    body = {"model": "replay", "messages": messages, "stream": False}
+    said = script(says("new", when="<|im_start|>assistant\nWell, <|im_end|>"), says("more", when="assistant\nWell,"))
+    assert replay(said).post("/api/chat", body).json()["message"]["content"] == "new"
+    assert replay(said, "--prefill-assistant").post("/api/chat", body).json()["message"]["content"] == "more"
+
+
+REASONING = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n" \
+            "{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n{% endif %}"
+
+
+def test_thoughts_have_a_field_of_their_own(replay):
+    pieces = says("<thi", "nk>\n", "Hm", "m\n</", "think>\n\n", "Yes", "!", k=2)
+    server = replay(script(says("No", when="</think>"), pieces, template=REASONING))
+    message = chat(server, stream=False).json()["message"]
+    assert message == {"role": "assistant", "content": "Yes!", "thinking": "Hmm"}
+    messages = [line["message"] for line in lines_of(chat(server, think=True))]
+    assert "".join(m.get("thinking", "") for m in messages) == "Hmm"
+    assert "".join(m["content"] for m in messages) == "Yes!"
+    whole = generate(server, stream=False, think=True).json()
+    assert (whole["response"], whole["thinking"]) == ("Yes!", "Hmm")
+    assert chat(server, stream=False, think=False).json()["message"] == {"role": "assistant", "content": "No"}
+    assert generate(server, raw=True, stream=False).json()["response"].startswith("<think>")

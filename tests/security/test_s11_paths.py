@@ -12,6 +12,7 @@ from harness.script import HELLO, script, says
 from harness.server import Server, replay_command
 
 CANARY = "canary-4711"
+LISTED = "0x40000020"  # IN_OPEN of a folder
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +70,11 @@ PLACES = {
 }
 
 
+def opened(watch):
+    """Events, but for the server reading its own list of models: no name leads there."""
+    return [event for event in watch.events() if event not in (("manifests", LISTED), ("", LISTED), ("blobs", LISTED))]
+
+
 def encoded(name):
     return "".join(f"%{byte:02x}" for byte in name.encode())
 
@@ -91,12 +97,14 @@ def test_s11_names_are_not_paths(server, home, place):
         pytest.skip("a door that this server was started without")
     with Watch(home / "work", home / "store", home / "store" / "blobs", home / "store" / "manifests", home / "store" / "tmp") as watch:
         for name in names(home):
+            if place == "blob" and name == "sha256:" + "a" * 64:
+                continue  # the one name here that is a digest, and the store has it
             code, _, body = ask(server, PLACES[place], name)
             assert code in (400, 404, 414), f"{name!r}: {code} {body[:300]}"
             assert CANARY.encode() not in body and b"root:" not in body
             # Unknown is all that is said: not whether a file of that name exists.
             assert b"No such file" not in body and b"ermission" not in body, body
-        assert watch.events() == []
+        assert opened(watch) == []
 
 
 def test_s11_raw_targets(server, home):

@@ -17,6 +17,7 @@ namespace {
 
 Status check_thinking(const ApiContext& api, const OllamaFields& fields) {
   if (!fields.think.value_or(false) || fields.raw) return {};
+  if (api.supports_thinking()) return {};
   if (api.chat_template && template_knows_thinking(api.chat_template->source())) return {};
   return invalid_field("think", fmt::format("\"{}\" does not support thinking", fields.model));
 }
@@ -28,7 +29,7 @@ Status check_limits(const ApiContext& api, const OllamaFields& fields) {
                                                 "server's context (--max-model-len)",
                                                 num_ctx, api.max_model_len()));
   }
-  if (fields.top_logprobs > api.config.max_logprobs) {
+  if (api.config.max_logprobs >= 0 && fields.top_logprobs > api.config.max_logprobs) {
     return invalid_field("top_logprobs",
                          fmt::format("Invalid 'top_logprobs': this server gives at most {}, got {}",
                                      api.config.max_logprobs, fields.top_logprobs));
@@ -74,8 +75,9 @@ bool is_empty(OllamaRoute route, const OllamaFields& fields) {
 Status start(const OllamaContext& context, OllamaRoute route, const HttpRequest& request,
              const ReplyPtr& reply) {
   const ApiContext& api = context.api();
-  OMNIBUS_ASSIGN_OR_RETURN(ParsedOllama parsed,
-                           parse_ollama_body(request.body, route, api.config.strict_fields));
+  OMNIBUS_ASSIGN_OR_RETURN(
+      ParsedOllama parsed,
+      parse_ollama_body(request.body, route, api.config.strict_fields, api.config.defaults));
   OllamaFields& fields = parsed.fields;
   OMNIBUS_RETURN_IF_ERROR(context.check_served(fields.model));
   if (fields.model.empty()) fields.model = api.config.model_names.front();

@@ -104,6 +104,27 @@ std::string modelfile(const std::string& name, const std::string& chat_template)
   return out;
 }
 
+// The model's own defaults of options, a line each, as a Modelfile has them.
+std::string parameters_text(const SamplingDefaults& defaults) {
+  std::string out;
+  const auto add = [&out](const char* name, const auto& value) {
+    if (!value) return;
+    if (!out.empty()) out += "\n";
+    out += fmt::format("{:<30} {}", name, *value);
+  };
+  add("temperature", defaults.temperature);
+  add("top_k", defaults.top_k);
+  add("top_p", defaults.top_p);
+  add("min_p", defaults.min_p);
+  add("repeat_penalty", defaults.repetition_penalty);
+  return out;
+}
+
+bool is_served(const OllamaContext& context, const ListedModel& model) {
+  const OllamaConfig& config = context.config();
+  return config.model_digest.empty() ? model.path == config.model_path : model.digest == config.model_digest;
+}
+
 // What is in the file at the model's path, as far as it can be read.
 void add_file_facts(Json& out, const OllamaContext& context, const ListedModel& model, bool verbose,
                     std::string& chat_template) {
@@ -114,7 +135,7 @@ void add_file_facts(Json& out, const OllamaContext& context, const ListedModel& 
   if (!file.ok()) return;
   out["model_info"] = model_info_json(**file, verbose);
   if (model.license.empty()) out["license"] = (*file)->get_string("general.license").value_or("");
-  if (model.digest != context.config().model_digest && model.path != context.config().model_path) {
+  if (!is_served(context, model)) {
     chat_template = (*file)->get_string("tokenizer.chat_template").value_or("");
   }
 }
@@ -163,7 +184,7 @@ StatusOr<HttpResponse> handle_ollama_show(const OllamaContext& context, const Ht
   Json body;
   body["license"] = facts["license"];
   body["modelfile"] = modelfile(model.name, chat_template);
-  body["parameters"] = "";
+  body["parameters"] = is_served(context, model) ? parameters_text(api.config.defaults) : "";
   body["template"] = chat_template;
   body["system"] = "";
   body["details"] = details_json(details_of(context, model));

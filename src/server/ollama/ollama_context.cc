@@ -47,7 +47,8 @@ bool OllamaContext::is_served_name(const std::string& name) const {
 }
 
 StatusOr<std::optional<StoredModel>> OllamaContext::find_stored(const std::string& name) const {
-  if (!store_) return std::nullopt;
+  // A name that no model of a store can have is not looked for on the disk.
+  if (!store_ || !check_model_name(local_model_name(name)).ok()) return std::nullopt;
   const auto listed = store_->list();
   if (!listed.ok()) return store_error_for_client(listed.status());
   const std::vector<StoredModel>& models = *listed;

@@ -109,13 +109,15 @@ std::shared_ptr<const BodyFields> ollama_body_fields(OllamaRoute route) {
       BodyFields{rules_on(field_table(), static_cast<unsigned>(route)), {{"options", option_rules()}}});
 }
 
-StatusOr<ParsedOllama> parse_ollama_body(const std::string& text, OllamaRoute route, bool strict) {
+StatusOr<ParsedOllama> parse_ollama_body(const std::string& text, OllamaRoute route, bool strict,
+                                         const SamplingDefaults& defaults) {
   OMNIBUS_ASSIGN_OR_RETURN(Json json, parse_ollama_json(text));
   Body body;
   std::vector<std::string> ignored;
   OMNIBUS_RETURN_IF_ERROR(
       take_fields(json, field_table(), FieldOptions{static_cast<unsigned>(route), strict}, body, ignored));
   OllamaFields& fields = body.fields;
+  defaults.apply_to(fields.options.sampling);
   if (fields.model.empty()) fields.model = std::move(body.name);
   if (body.options.is_object()) {
     OMNIBUS_RETURN_IF_ERROR(take_options(body.options, strict, fields.options, ignored));

@@ -40,8 +40,10 @@ struct ParsedOllama {
   std::vector<std::string> ignored;  // names of what had no effect
 };
 
-// All that can be said without the model; a 400 names the field.
-StatusOr<ParsedOllama> parse_ollama_body(const std::string& body, OllamaRoute route, bool strict);
+// All that can be said without the model; a 400 names the field. Options that the client leaves out are the
+// model's own, else Ollama's.
+StatusOr<ParsedOllama> parse_ollama_body(const std::string& text, OllamaRoute route, bool strict,
+                                         const SamplingDefaults& defaults = {});
 
 // The fields of these bodies.
 std::shared_ptr<const BodyFields> ollama_body_fields(OllamaRoute route);

@@ -1,6 +1,7 @@
 #include "ollama_prompt.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -27,7 +28,8 @@ int32_t truncated_limit(int32_t context, int64_t num_predict) {
   return static_cast<int32_t>(std::max<int64_t>(1, context - std::max<int64_t>(1, wanted)));
 }
 
-ChatPromptInput chat_input(const OllamaFields& fields, Json messages) {
+StatusOr<ChatPrompt> encode(const ApiContext& context, const OllamaFields& fields, Json messages,
+                            std::vector<std::string>& ignored) {
   ChatPromptInput input;
   input.messages = std::move(messages);
   input.chat_template = fields.chat_template;
@@ -36,7 +38,8 @@ ChatPromptInput chat_input(const OllamaFields& fields, Json messages) {
     input.kwargs["enable_thinking"] = *fields.think;
   }
   input.reasoning_effort = fields.think_level;
-  return input;
+  OMNIBUS_RETURN_IF_ERROR(resolve_ending(context, std::nullopt, std::nullopt, input));
+  return encode_chat(context, std::move(input), ignored);
 }
 
 // Ollama's messages in the words of the messages that all doors share.
@@ -80,19 +83,19 @@ StatusOr<ChatPrompt> truncated_chat(const ApiContext& context, const OllamaField
                                     const Json& messages, int32_t limit, std::vector<std::string>& ignored) {
   const auto droppable = static_cast<size_t>(std::count_if(
       messages.begin(), messages.end(), [](const Json& message) { return message["role"] != "system"; }));
-  const auto encode = [&](size_t count) {
-    return encode_chat(context, chat_input(fields, without_oldest(messages, count)), ignored);
+  const auto encode_without = [&](size_t count) {
+    return encode(context, fields, without_oldest(messages, count), ignored);
   };
   // The fewest that have to go; the last message always stays. A template may refuse a conversation that
   // begins in its middle: then one more goes.
   size_t low = 0, high = droppable == 0 ? 0 : droppable - 1;
   while (low < high) {
     const size_t middle = (low + high) / 2;
-    const auto prompt = encode(middle);
+    const auto prompt = encode_without(middle);
     const bool fits = prompt.ok() && prompt->ids.size() <= static_cast<size_t>(limit);
     (fits ? high : low) = fits ? middle : middle + 1;
   }
-  OMNIBUS_ASSIGN_OR_RETURN(ChatPrompt prompt, encode(low));
+  OMNIBUS_ASSIGN_OR_RETURN(ChatPrompt prompt, encode_without(low));
   if (prompt.ids.size() > static_cast<size_t>(limit)) return too_long(prompt.ids.size(), limit);
   return prompt;
 }
@@ -102,8 +105,7 @@ StatusOr<ChatPrompt> chat_prompt(const ApiContext& context, OllamaFields& fields
   OMNIBUS_RETURN_IF_ERROR(to_common_messages(fields.messages));
   OMNIBUS_RETURN_IF_ERROR(normalize_messages(fields.messages, context.config.strict_fields, ignored));
   const int32_t limit = context_of(context, fields);
-  OMNIBUS_ASSIGN_OR_RETURN(ChatPrompt prompt,
-                           encode_chat(context, chat_input(fields, fields.messages), ignored));
+  OMNIBUS_ASSIGN_OR_RETURN(ChatPrompt prompt, encode(context, fields, fields.messages, ignored));
   if (prompt.ids.size() < static_cast<size_t>(limit)) return prompt;
   if (!fields.truncate) return too_long(prompt.ids.size(), limit);
   std::vector<std::string> told_already;
@@ -135,8 +137,7 @@ StatusOr<ChatPrompt> generate_prompt(const ApiContext& context, const OllamaFiel
   };
   if (!fields.system.empty()) add("system", fields.system);
   add("user", fields.prompt);
-  OMNIBUS_ASSIGN_OR_RETURN(ChatPrompt prompt,
-                           encode_chat(context, chat_input(fields, std::move(messages)), ignored));
+  OMNIBUS_ASSIGN_OR_RETURN(ChatPrompt prompt, encode(context, fields, std::move(messages), ignored));
   prompt.ids.insert(prompt.ids.begin(), fields.context.begin(), fields.context.end());
   return prompt;
 }

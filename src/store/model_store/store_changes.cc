@@ -89,10 +89,17 @@ Status ModelStore::remove(const std::string& name) const {
 
 StatusOr<bool> ModelStore::has_blob(const std::string& digest) const {
   if (!is_digest(digest)) return absl::InvalidArgumentError("a digest has 64 lower-case hex digits");
-  const auto fd = open_beneath(home_, blob_path(digest));
-  if (fd.ok()) return true;
-  if (fd.status().code() == StatusCode::kNotFound) return false;
-  return fd.status();
+  const auto blobs = open_folder_beneath(home_, "blobs", /*create=*/false);
+  if (blobs.status().code() == StatusCode::kNotFound) return false;
+  if (!blobs.ok()) return blobs.status();
+  struct stat info {};
+  const std::string name = split_path(blob_path(digest)).second;
+  if (fstatat(blobs->get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (errno == ENOENT) return false;
+    return absl::UnavailableError(errno_text("cannot read", home_ + "/" + blob_path(digest)));
+  }
+  if (S_ISREG(info.st_mode)) return true;
+  return absl::PermissionDeniedError(fmt::format("'{}/{}' is not a plain file", home_, blob_path(digest)));
 }
 
 Status ModelStore::add_blob(const std::string& digest, std::string_view bytes) const {
