@@ -74,7 +74,10 @@ void SequenceOutput::take_piece(TextPiece piece, RequestOutput& out) {
   const bool is_marker = part == TextPart::kOpening || part == TextPart::kClosing;
   // No stop string reaches over a border of the reasoning.
   if (is_marker) matcher_.reset();
-  if (is_marker || part == TextPart::kReasoning || (part == TextPart::kDropped && is_inside_))
+  const bool is_reasoning =
+      is_marker || part == TextPart::kReasoning || (part == TextPart::kDropped && is_inside_);
+  // The end of an unfinished character comes when its token has been accounted for.
+  if (is_reasoning && piece.token > n_accounted_)
     tokens_[static_cast<size_t>(piece.token - n_accounted_ - 1)].is_reasoning = true;
   const size_t end = piece.begin + piece.size;
   if (!piece.text.empty() && show(std::move(piece))) return;

@@ -106,16 +106,17 @@ Parts oracle(const ReasoningFormat& f, ReasoningStart start, const std::string& 
       strip = false;
     }
   }
-  // Before a closing marker; and before the first marker when nothing else stands there.
+  // Before a closing marker; and before a marker when no text stands before it.
   for (size_t i = 1; i < text.size(); ++i) {
     if (letters[i] != 'x' || letters[i - 1] == 'x') continue;
     for (size_t j = i; j > 0 && letters[j - 1] == 'r' && is_trim(j - 1); --j) letters[j - 1] = '.';
   }
-  if (may_open || start == ReasoningStart::kBefore) {
-    size_t i = 0;
-    while (i < text.size() && letters[i] == 'c' && is_trim(i)) ++i;
-    const bool marker = i < text.size() && (letters[i] == 'o' || (letters[i] == '.' && !is_trim(i)));
-    if (marker) fill(0, i, '.');
+  for (size_t i = 0, begin = 0; i < text.size(); ++i) {
+    if (letters[i] == 'c' && !is_trim(i)) break;
+    if (letters[i] == 'c') continue;
+    fill(begin, i - begin, '.');
+    if (letters[i] != '.') break;
+    begin = i + 1;
   }
   return from_letters(text, letters);
 }
