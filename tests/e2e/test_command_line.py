@@ -34,7 +34,7 @@ FLAGS = {
         "host", "port", "max-body-bytes", "max-connections", "header-timeout", "body-timeout", "keep-alive-timeout",
         "drain-timeout", "served-model-name", "api-key", "api-key-file", "allow-unauthenticated",
         "max-waiting-requests", "any-model", "strict-fields", "trust-request-chat-template", "max-num-seqs",
-        "max-logprobs", "prefill-assistant", "generation-config",
+        "max-logprobs", "prefill-assistant", "reasoning-parser", "reasoning-field", "generation-config",
         "allowed-hosts", "allowed-origins", "ssl-certfile", "ssl-keyfile", "ssl-ca-certs",
     },
     "run": COMMON | LOG | ENGINE | {"system", "temperature", "top-p", "top-k", "max-tokens"},

@@ -352,6 +352,8 @@ TEST(Commands, WhoseSamplingParametersHold) {
   EXPECT_THAT(error({"serve", "--generation-config", "folder"}), HasSubstr("--generation-config"));
   EXPECT_FALSE(serve({}).prefill_assistant);
   EXPECT_TRUE(serve({"--prefill-assistant"}).prefill_assistant);
+  EXPECT_EQ(serve({"--reasoning-parser", "qwen3"}).reasoning_parser, "qwen3");
+  EXPECT_EQ(serve({"--reasoning-field", "reasoning"}).reasoning_field, ReasoningFieldOption::kReasoning);
 }
 
 TEST(Commands, MaxLogprobsMayBeAll) {
