@@ -16,7 +16,7 @@ from harness.wait import wait_until
 _FLAGS = [
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-default-apps", "--disable-extensions",
-    "--disable-sync", "--metrics-recording-only", "--mute-audio", "--hide-scrollbars", "--force-color-profile=srgb",
+    "--disable-breakpad", "--disable-sync", "--metrics-recording-only", "--mute-audio", "--hide-scrollbars", "--force-color-profile=srgb",
     "--disable-features=Translate,OptimizationHints,MediaRouter,SpareRendererForSitePerProcess", "--remote-debugging-port=0",
 ]
 _LIMIT = 120  # seconds for one answer of the browser; the machine may be busy
@@ -33,7 +33,7 @@ class Browser:
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
                 [program, *_FLAGS, f"--user-data-dir={self.folder.name}/profile", "about:blank"],
-                stdout=log, stderr=log, stdin=subprocess.DEVNULL, env={**os.environ, "LANG": "C.UTF-8"},
+                stdout=log, stderr=log, stdin=subprocess.DEVNULL, env={**os.environ, "LANG": "C.UTF-8", "HOME": self.folder.name},
             )
         try:
             address = wait_until(self._address, 60, "start of chromium")
