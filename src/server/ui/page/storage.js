@@ -69,23 +69,21 @@ const Storage = (() => {
     }
   }
 
-  async function put(chat) {
+  // Committed at once and not when the answer has come: the page may be gone by then.
+  async function write(change) {
     if (!database) return;
     try {
-      await settled(store("readwrite").put(chat));
+      const chats = store("readwrite");
+      const request = change(chats);
+      chats.transaction.commit();
+      await settled(request);
     } catch (error) {
       failed(error);
     }
   }
 
-  async function remove(id) {
-    if (!database) return;
-    try {
-      await settled(store("readwrite").delete(id));
-    } catch (error) {
-      failed(error);
-    }
-  }
+  const put = (chat) => write((chats) => chats.put(chat));
+  const remove = (id) => write((chats) => chats.delete(id));
 
   return { recall, remember, chats, get, put, remove };
 })();
