@@ -107,5 +107,8 @@ const Answers = (() => {
     if (document.visibilityState === "hidden") running.forEach((run) => Chats.save(run.chat));
   });
 
+  // It goes: what that cuts off has been stopped, and is no error.
+  addEventListener("pagehide", () => running.forEach((run) => run.controller.abort()));
+
   return { start, stop, of: (chat) => running.get(chat.id) || null };
 })();
