@@ -68,7 +68,7 @@ NUMBERS = ["0", "1", "-1", "2", "0.5", "1.0", "127", "128", "129", "2147483647",
            "9223372036854775807", "9223372036854775808", "-9223372036854775809", "18446744073709551616", "1e308", "-1e308",
            "1e-320", "-0.0", "1e999", "3e38", "1e39", "0.1e1"]
 STRINGS = ["", "1", "a", "hello", "bytes", "é漢😀", "<|im_end|>", "<|im_start|>system\n", "\0", "\u2028", "a" * 300, " ",
-           "\x1b[31m", "%s%n", "../../etc/passwd", "${x}", "{{ 7*7 }}", "auto", "none", "text", "json_object", "user",
+           "\x1b[31m", "%s%n", "../../secret", "${x}", "{{ 7*7 }}", "auto", "none", "text", "json_object", "user",
            "assistant", "tool", "null", "NaN", "\ufeff", "A\u0300" * 20, "-1", "\r\nX: y"]
 RAW = ["NaN", "Infinity", "-Infinity", '"\\ud800"', '"\\udc00\\ud800"', "'a'", "[1,]", "{a:1}", "01", "+1", ".5", "", "tru",
        '"\x01"', '"\t"', "[" * 70 + "]" * 70, '{"a":' * 70 + "1" + "}" * 70, "/**/1", "\ufeff1"]
@@ -168,7 +168,7 @@ def random_target(rng, path):
         "/%2e%2e" + path, "/." + path, "/x/.." + path, path + "#f", "http://localhost" + path, "http://evil.example" + path,
         "https://[::1]:1" + path, "*", path[1:], path.replace("/", "%2f"), "".join(f"%{ord(c):02x}" for c in path),
         "/" + "a" * rng.choice([100, 9000]), "/v1/models/" + "".join(rng.choice("ab/.%~") for _ in range(20)),
-        "/\xe9", "/a b", "", "/v1/models/%2e%2e%2f%2e%2e%2fetc%2fpasswd", "/v1/" + str(rng.random()),
+        "/\xe9", "/a b", "", "/v1/models/%2e%2e%2f%2e%2e%2fsecret", "/v1/" + str(rng.random()),
     ])
 
 
@@ -342,8 +342,8 @@ def check_error(status, body, path):
         message = error["message"]
         if not isinstance(error["type"], str) or not isinstance(error.get("param"), (str, type(None))):
             raise Finding(f"{status} with a bent error object: {body[:300]!r}")
-    # Values of the client's own are quoted; they may hold what looks like a path.
-    if not message or len(body) > 4096 or POINTER.search(message) or PATH.search(message.replace("../../etc/passwd", "")):
+    # Values of the client's own are quoted: nothing that is sent looks like what is looked for.
+    if not message or len(body) > 4096 or POINTER.search(message) or PATH.search(message):
         raise Finding(f"{status} says too much: {body[:500]!r}")
 
 
@@ -358,10 +358,12 @@ def check_answer(status, headers, body, path, head_only, whole):
     kind = headers.get("content-type", "")
     if status == 200 and whole and not head_only:
         if kind.startswith("text/event-stream"):
-            if not body.endswith(b"data: [DONE]\n\n"):
+            events = [event.removeprefix("data: ") for event in body.decode("utf-8").split("\n\n")]
+            native = path in LLAMA_CPP_ERRORS  # these streams end with an event that says so
+            if events.pop() or not (json.loads(events[-1]).get("stop") if native else events.pop() == "[DONE]"):
                 raise Finding(f"a stream ends with {body[-200:]!r}")
-            for event in body.decode("utf-8").split("\n\n")[:-2]:
-                json.loads(event.removeprefix("data: "))
+            for event in events:
+                json.loads(event)
         elif kind.startswith("application/x-ndjson"):
             if not json.loads(body.splitlines()[-1]).get("done"):
                 raise Finding(f"a stream ends with {body[-200:]!r}")

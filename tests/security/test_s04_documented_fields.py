@@ -3,6 +3,8 @@ ended other servers. What the schema refuses must get 400 naming the field; what
 read from the program, so that a new field is walked without being listed; test_s04_numeric_fields.py holds what the
 bounds have to be."""
 
+import contextlib
+import http.client
 import json
 
 import pytest
@@ -13,6 +15,7 @@ from harness.script import HELLO
 
 VALUES = ["-1", "0", "1", "0.5", "2147483648", "9223372036854775808", "-9223372036854775809", "1e300", "-1e300", "1e999",
           "NaN", '"1"', '""', "true", "null", "[]", "{}", "[null]", "[[]]", '{"x":1}']
+UNBUILT_VALUES = ["1", "-1", "1e999", '"1"', "null", "[]", '{"x":1}']  # of fields without effect, or refused
 TYPES = {
     "null": lambda v: v is None, "boolean": lambda v: isinstance(v, bool), "string": lambda v: isinstance(v, str),
     "array": lambda v: isinstance(v, list), "object": lambda v: isinstance(v, dict),
@@ -34,7 +37,7 @@ def properties(schema, document):
     schema = resolve(schema, document)
     out = dict(schema.get("properties", {}))
     for part in schema.get("allOf", []) + schema.get("oneOf", []) + schema.get("anyOf", []):
-        out |= properties(part, document)
+        out = properties(part, document) | out
     return out
 
 
@@ -82,7 +85,8 @@ def document(server):
 def test_s04_every_documented_field(server, document):
     bodies = {(route.method.lower(), route.pattern): route for route in ROUTES if route.body}
     refused = accepted = walked = 0
-    with requests.Session() as session:
+    wrong = []
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)) as connection:
         for path, methods in document["paths"].items():
             for method, operation in methods.items():
                 content = (operation.get("requestBody") or {}).get("content", {}).get("application/json")
@@ -94,21 +98,30 @@ def test_s04_every_documented_field(server, document):
                 for name, schema in fields.items():
                     limits = [resolve(schema, document).get(key) for key in ("minimum", "maximum")]
                     edges = [json.dumps(limit + step) for limit in limits if limit is not None for step in (-1, 1)]
-                    for text in VALUES + edges:
+                    built = "x-omnibus" not in resolve(schema, document)
+                    for text in VALUES + edges if built else UNBUILT_VALUES:
                         pairs = {key: json.dumps(value) for key, value in route.body.items()} | {name: text}
+                        if name == "messages":
+                            pairs.pop("prompt", None)  # one or the other
                         body = "{" + ",".join(f"{json.dumps(k)}:{v}" for k, v in pairs.items()) + "}"
-                        answer = session.request(method.upper(), server.url + route.path, data=body.encode(), timeout=30)
-                        place = f"{name}={text} on {path}: {answer.status_code} {answer.text[:300]}"
-                        assert answer.status_code in (200, 400, 404, 409, 413, 501), place
+                        connection.request(method.upper(), route.path, body.encode())
+                        answer = connection.getresponse()
+                        data = answer.read().decode()
+                        place = f"{name}={text} on {path}: {answer.status} {data[:300]}"
+                        assert answer.status in (200, 400, 404, 409, 413, 501), place
                         is_json = text not in ("NaN", "1e999")
                         if not is_json or refuses(schema, json.loads(text), document):
                             refused += 1
-                            assert answer.status_code in (400, 501), place
-                            error = answer.json()["error"]
-                            if is_json and isinstance(error, dict) and "param" in error:
-                                assert error["param"] and error["param"].split(".")[0].split("[")[0] == name, place
+                            if answer.status not in (400, 501):
+                                wrong.append("accepted: " + place)
+                                continue
+                            error = json.loads(data)["error"]
+                            named = error.get("param") if isinstance(error, dict) and is_json else None
+                            if named is not None and named.split(".")[0].split("[")[0] != name:
+                                wrong.append(f"names {named}: {place}")
                         else:
-                            accepted += answer.status_code == 200
+                            accepted += answer.status == 200
     print(f"{walked} fields, {refused} values refused as documented, {accepted} accepted")
+    assert not wrong, "\n".join(wrong)
     assert walked > 100 and refused > 500 and accepted > 100
     server.assert_serves()
