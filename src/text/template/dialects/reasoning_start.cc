@@ -18,7 +18,7 @@ ReasoningStart reasoning_start(const ReasoningFormat& format, const RenderedProm
   std::string_view tail = std::string_view(prompt.text).substr(prompt.ranges.back().begin);
   tail = tail.substr(0, tail.find_last_not_of(" \t\r\n") + 1);
   if (ends_with_any(tail, format.open)) return ReasoningStart::kInside;
-  // Harmony closes any message like this.
+  // Where blocks follow each other, a message may end like a block, and another block may come.
   if (format.repeat) return ReasoningStart::kBefore;
   return ends_with_any(tail, format.close) || ends_with_any(tail, format.drop) ? ReasoningStart::kClosed
                                                                                : ReasoningStart::kBefore;

@@ -162,6 +162,7 @@ TEST(ReasoningStart, IsReadFromWhatTheTemplateWroteLast) {
   EXPECT_EQ(start("command_a", {{"<|START_THINKING|><|END_THINKING|>", true}}), S::kClosed);
   EXPECT_EQ(start("gemma4", {{"<|turn>model\n<|channel>thought\n<channel|>", true}}), S::kClosed);
   EXPECT_EQ(start("harmony", {{"<|end|><|start|>assistant", true}}), S::kBefore);
+  EXPECT_EQ(start("solar", {{"<|think|><|end|><|begin|>assistant", true}}), S::kBefore);
   EXPECT_EQ(start("apriel", {{"<|begin_assistant|>\nHere are my reasoning steps:\n", true}}), S::kInside);
   EXPECT_EQ(start("kimi_k3", {{"<|open|>think<|sep|>", true}}), S::kInside);
   EXPECT_EQ(start("kimi_k3", {{"<|open|>response<|sep|>", true}}), S::kClosed);
