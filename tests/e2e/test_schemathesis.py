@@ -39,7 +39,12 @@ def server(pool):
 
 def test_schemathesis(server, tmp_path):
     document = requests.get(server.url + "/openapi.json", headers={"X-Api-Key": KEY}, timeout=10).json()
-    operations = [(path, operation) for path, methods in document["paths"].items() for operation in methods.values()]
+    operations = [
+        (path, operation)
+        for path, methods in document["paths"].items()
+        for operation in methods.values()
+        if path != "/openapi.json"  # schemathesis leaves it out by itself
+    ]
     # What is not built answers 501, and says so in the document: test_openapi.py holds that.
     left_out = [o["operationId"] for _, o in operations if not any(s.startswith("2") for s in o["responses"])]
     examples = os.environ.get("OMNIBUS_SCHEMATHESIS_EXAMPLES")
