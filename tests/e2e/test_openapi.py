@@ -179,14 +179,16 @@ def limits(schema):
                 if "exclusiveMaximum" not in schema:
                     yield schema[key], True
                 yield schema[key] + outside, False
-        yield "1", False
+        if "string" not in kinds:
+            yield "1", False
         yield True, False
     if kinds[:1] == ["integer"]:
         yield 1.5, False
     if kinds[:1] == ["boolean"]:
         yield from ((True, True), (False, True), (1, False), ("true", False))
     if kinds[:1] == ["string"]:
-        yield 1, False
+        if "number" not in kinds:
+            yield 1, False
         if "maxLength" in schema:
             yield "x" * (schema["maxLength"] + 1), False
         if schema.get("minLength"):

@@ -4,7 +4,8 @@
 //   group    heading of the door's routes, unless a route has its own
 //   errors   schema of the body of the door's errors
 //   routes   {"METHOD /path": {same_as? (another route of the file, whose note holds where this one says
-//   nothing), summary, about?, group?, answers: [{status?, media?, schema?, about?}], errors?: [status],
+//   nothing), summary, about?, group?, answers: [{status?, media?, schema?, end?, about?}], errors?:
+//   [status],
 //            required?: [field], body?: {schema, media?}, example?, fields?: {name: field note}}}
 //   fields   {name: {about, default?, schema?}}: `schema` adds to what the field's rule says by itself
 //   schemas  components of the document

@@ -53,9 +53,11 @@ Json with_model(Json example, const std::string& model) {
   return example;
 }
 
-// One server-sent event, the way OpenAPI 3.2 describes them: `data` is a text, which is JSON of that shape.
-Json event_schema(const Json& shape) {
-  const Json data = {{"type", "string"}, {"contentMediaType", kJsonMedia}, {"contentSchema", shape}};
+// One server-sent event, the way OpenAPI 3.2 describes them: `data` is a text, which is JSON of that
+// shape, or the text that ends a stream.
+Json event_schema(const Json& shape, const std::string& end) {
+  Json data = {{"type", "string"}, {"contentMediaType", kJsonMedia}, {"contentSchema", shape}};
+  if (!end.empty()) data = {{"anyOf", Json::array({{{"const", end}}, std::move(data)})}};
   return {{"type", "object"}, {"required", Json::array({"data"})}, {"properties", {{"data", data}}}};
 }
 
@@ -133,7 +135,8 @@ Json Writer::answer(const Json& described) const {
   if (media == kJsonMedia || schema == described.end()) {
     content["schema"] = shape;
   } else {
-    content["schema"] = media == kEventMedia ? event_schema(shape) : Json{{"type", "string"}};
+    content["schema"] =
+        media == kEventMedia ? event_schema(shape, text_of(described, "end")) : Json{{"type", "string"}};
     content["x-item-schema"] = shape;
   }
   return response;
