@@ -90,8 +90,6 @@ ROUTES = [
     Route("POST", "/completions", INFERENCE, {"prompt": "hello", "n_predict": 3}, _LLAMA_CPP),
     Route("POST", "/infill", INFERENCE, {"input_prefix": "a", "input_suffix": "b", "n_predict": 3}, _LLAMA_CPP),
     Route("POST", "/chat/completions", INFERENCE, {"messages": HELLO, "max_tokens": 3}, _CHAT),
-    *[Route("POST", path + "/input_tokens", INFERENCE, {"messages": HELLO}, _CHAT)
-      for path in ("/v1/chat/completions", "/chat/completions")],
     *[Route("POST", path, INFERENCE, {"messages": HELLO}, _CHAT)
       for path in ("/chat/completions/input_tokens", "/v1/chat/completions/input_tokens")],
     Route("POST", "/apply-template", INFERENCE, {"messages": HELLO}, ("messages", "chat_template_kwargs", "tools")),
