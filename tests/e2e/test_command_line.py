@@ -35,6 +35,7 @@ FLAGS = {
         "drain-timeout", "served-model-name", "api-key", "api-key-file", "allow-unauthenticated",
         "max-waiting-requests", "any-model", "strict-fields", "trust-request-chat-template", "max-num-seqs",
         "max-logprobs", "prefill-assistant", "reasoning-parser", "reasoning-field", "generation-config",
+        "ollama-port", "default-chat-template-kwargs", "default-max-tokens", "slots",
         "allowed-hosts", "allowed-origins", "ssl-certfile", "ssl-keyfile", "ssl-ca-certs",
     },
     "run": COMMON | LOG | ENGINE | {"system", "temperature", "top-p", "top-k", "max-tokens"},

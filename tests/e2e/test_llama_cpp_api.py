@@ -324,15 +324,24 @@ def test_stops(server):
 
 
 def test_repeat_last_n(pool):
-    # "a" is likelier each time, by less than the penalty takes.
+    # "a" is likelier each time, by less than the penalty takes. Prompt and answer count alike.
     server = pool(script(says("aa", rows=[{"97": -0.1, "98": -0.15}, {"97": -0.1, "98": -0.15}], eos=False)))
     ask = dict(temperature=0, n_predict=2)
     assert complete(server, "q", **ask)["content"] == "aa"
     assert complete(server, "q", repeat_penalty=2, **ask)["content"] == "ab"
     assert complete(server, "q", repeat_penalty=2, repeat_last_n=-1, **ask)["content"] == "ab"
     assert complete(server, "q", repeat_penalty=2, repeat_last_n=0, **ask)["content"] == "aa"
-    error = refused(server, {"prompt": "q", "repeat_penalty": 2, "repeat_last_n": 64})
-    assert (error["param"], error["code"]) == ("repeat_last_n", "unsupported_parameter")
+    assert complete(server, "q", repeat_penalty=2, repeat_last_n=64, **ask)["content"] == "ab"
+    for name in ("repeat_penalty", "presence_penalty", "frequency_penalty"):
+        settings = dict(ask, add_special=False, **{name: 2})
+        assert complete(server, "qa", repeat_last_n=2, **settings)["content"] == "ba"
+        assert complete(server, "qa", repeat_last_n=1, **settings)["content"] == "ba"
+        assert complete(server, "aq", repeat_last_n=1, **settings)["content"] == "ab"
+        assert complete(server, "aqq", repeat_last_n=2, **settings)["content"] == "ab"
+        assert complete(server, "aqq", **settings)["content"] == "ba"
+    props = requests.get(server.url + "/props", timeout=10).json()
+    settings = complete(server, "q", repeat_last_n=-1, **ask)["generation_settings"]
+    assert settings["repeat_last_n"] == props["default_generation_settings"]["n_ctx"]
 
 
 def test_model_names(pool):

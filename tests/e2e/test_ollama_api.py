@@ -167,13 +167,17 @@ def test_options_that_are_refused_by_name(hello, name, neutral, value):
     assert f"'{name}' is not supported" in error_of(generate(hello, options={name: value}), 400)
 
 
-def test_penalties_look_at_all_or_nothing(hello):
-    for options in ({"repeat_penalty": 1.1}, {"repeat_penalty": 1.1, "repeat_last_n": -1}, {"repeat_last_n": 64},
-                    {"presence_penalty": 1, "repeat_last_n": 0}, {"repeat_penalty": 1.1, "repeat_last_n": 4096}):
-        assert generate(hello, stream=False, options=options).status_code == 200
-    for name in ("repeat_penalty", "presence_penalty", "frequency_penalty"):
-        text = error_of(generate(hello, options={name: 0.5, "repeat_last_n": 64}), 400)
-        assert "repeat_last_n" in text and "-1" in text
+def test_penalties_look_at_the_last_tokens(pool):
+    server = pool(script(says("aa", rows=[{"97": -0.1, "98": -0.15}] * 2, eos=False)))
+
+    def said(prompt, **options):
+        options = {"temperature": 0, "num_predict": 2, "repeat_penalty": 2, **options}
+        return generate(server, prompt=prompt, raw=True, stream=False, options=options).json()["response"]
+
+    assert said("aqq", repeat_penalty=1) == "aa"
+    assert said("aqq") == said("aqq", repeat_last_n=64) == said("aqq", repeat_last_n=-1) == "ba"
+    assert said("aqq", repeat_last_n=2) == "ab"
+    assert said("aqq", repeat_last_n=0) == "aa"
 
 
 def test_unknown_options_are_named(hello, replay):

@@ -24,23 +24,6 @@ std::future<StatusOr<T>> ready(StatusOr<T> value) {
   return promise.get_future();
 }
 
-std::vector<TokenCount> count_tokens(const std::vector<TokenId>& known, size_t prompt) {
-  std::map<TokenId, TokenCount> counts;
-  for (size_t i = 0; i < known.size(); ++i) {
-    TokenCount& count = counts[known[i]];
-    count.id = known[i];
-    ++(i < prompt ? count.in_prompt : count.in_output);
-  }
-  std::vector<TokenCount> out;
-  for (const auto& [id, count] : counts) out.push_back(count);
-  return out;
-}
-
-bool wants_counts(const SamplingParams& sampling) {
-  return sampling.repetition_penalty != 1 || sampling.presence_penalty != 0 ||
-         sampling.frequency_penalty != 0;
-}
-
 std::vector<uint32_t> mask_of(const std::vector<TokenId>& allowed, size_t vocab) {
   std::vector<uint32_t> mask;
   if (allowed.empty()) return mask;
@@ -182,7 +165,7 @@ StatusOr<TokenId> ReplayWorker::draw_next(Sequence& sequence, RowOutput& out) {
   const SamplingParams& sampling = sequence.request.sampling();
   const size_t prompt = sequence.request.prompt_token_ids.size();
   std::vector<TokenCount> counts;
-  if (wants_counts(sampling)) counts = count_tokens(sequence.known, prompt);
+  if (has_penalty(sampling)) counts = penalty_counts(sampling, sequence.known, prompt);
   const std::vector<uint32_t> mask = mask_of(sampling.allowed_token_ids, logits_.size());
   const std::vector<int32_t> banned = banned_now(sequence.request, sequence.known);
   HeadRequest request = head_request_for(sampling);

@@ -1,6 +1,7 @@
 #include "omnibus/compute/sampler/sampler.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "omnibus/base/common/rng.h"
 
@@ -91,6 +92,26 @@ StatusOr<TokenId> draw(const HeadOutput& head, const SamplingParams& params, int
   static thread_local std::vector<Kept> kept;
   filter_row(head, params, kept);
   return draw_kept(kept, uniform);
+}
+
+bool has_penalty(const SamplingParams& params) {
+  return params.repetition_penalty != 1 || params.presence_penalty != 0 || params.frequency_penalty != 0;
+}
+
+std::vector<TokenCount> penalty_counts(const SamplingParams& params, std::span<const TokenId> tokens,
+                                       size_t prompt_length) {
+  const bool windowed = params.penalty_window >= 0;
+  const size_t most = windowed ? static_cast<size_t>(params.penalty_window) : tokens.size();
+  const size_t first = tokens.size() - std::min(most, tokens.size());
+  std::vector<TokenCount> counts;
+  std::unordered_map<TokenId, size_t> index;
+  for (size_t i = first; i < tokens.size(); ++i) {
+    const auto [it, fresh] = index.try_emplace(tokens[i], counts.size());
+    if (fresh) counts.push_back({tokens[i], 0, 0});
+    TokenCount& count = counts[it->second];
+    ++(windowed || i >= prompt_length ? count.in_output : count.in_prompt);
+  }
+  return counts;
 }
 
 void ban_bad_sequences(const SamplingParams& params, std::span<const TokenId> output,

@@ -16,10 +16,6 @@ Status invalid(RequestId id, fmt::format_string<Args...> format, Args&&... args)
       fmt::format("plan: request {}: {}", id, fmt::format(format, std::forward<Args>(args)...)));
 }
 
-bool has_penalty(const SamplingParams& p) {
-  return p.repetition_penalty != 1 || p.presence_penalty != 0 || p.frequency_penalty != 0;
-}
-
 }  // namespace
 
 void RequestState::count(TokenId token, bool in_output) {
@@ -160,7 +156,7 @@ void InputBatch::add(const NewRequestData& data) {
   s.stop_ids.assign(r.eos_token_ids.begin(), r.eos_token_ids.end());
   s.stop_ids.insert(s.stop_ids.end(), s.sampling.stop_token_ids.begin(), s.sampling.stop_token_ids.end());
   std::erase_if(s.stop_ids, [&](int32_t id) { return id < 0 || id >= limits_.vocab_size; });
-  s.penalized = has_penalty(s.sampling);
+  s.penalized = has_penalty(s.sampling) && s.sampling.penalty_window < 0;
   if (s.penalized)
     for (int32_t i = 0; i < s.known(); ++i) s.count(s.tokens[static_cast<size_t>(i)], i >= s.prompt_length);
 }

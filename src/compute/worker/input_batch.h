@@ -26,7 +26,7 @@ struct RequestState {
   std::vector<std::vector<BlockId>> tables;  // block ids by KV group
   std::vector<uint32_t> allowed_mask;        // of allowed_token_ids; empty: all
   std::vector<int32_t> stop_ids;             // EOS and stop ids, banned before min_tokens
-  bool penalized = false;                    // some penalty is on, so `counts` is kept
+  bool penalized = false;                    // a penalty over all tokens is on, so `counts` is kept
   std::vector<TokenCount> counts;
   std::unordered_map<TokenId, size_t> count_index;
 

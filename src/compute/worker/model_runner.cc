@@ -27,7 +27,7 @@ StatusOr<ModelRunner> ModelRunner::create(ModelInstance& instance, std::span<con
   runner.job_rows_.resize(turn);
   runner.requests_.resize(turn);
   runner.heads_.resize(turn);
-  runner.draft_counts_.resize(turn);
+  runner.row_counts_.resize(turn);
   runner.banned_.resize(turn);
   return runner;
 }
@@ -77,10 +77,19 @@ void ModelRunner::fill_request(const HeadJob& job, const ScheduledRow& row, cons
   request.allowed_mask = state.allowed_mask;
   fill_banned(job, row, state, banned_[at]);
   request.banned = banned_[at];
-  if (!state.penalized) return;
-  request.counts = state.counts;
+  if (state.penalized) return fill_counts(job, row, state, at);
+  if (state.sampling.penalty_window <= 0 || !has_penalty(state.sampling)) return;
+  std::vector<TokenId> tokens = state.tokens;
+  tokens.insert(tokens.end(), row.drafts.begin(), row.drafts.begin() + job.draft);
+  row_counts_[at] = penalty_counts(state.sampling, tokens, static_cast<size_t>(state.prompt_length));
+  request.counts = row_counts_[at];
+}
+
+void ModelRunner::fill_counts(const HeadJob& job, const ScheduledRow& row, const RequestState& state,
+                              size_t at) {
+  requests_[at].counts = state.counts;
   if (job.draft == 0) return;
-  std::vector<TokenCount>& counts = draft_counts_[at];
+  std::vector<TokenCount>& counts = row_counts_[at];
   counts = state.counts;
   for (int32_t d = 0; d < job.draft; ++d) {
     const TokenId token = row.drafts[static_cast<size_t>(d)];
@@ -91,7 +100,7 @@ void ModelRunner::fill_request(const HeadJob& job, const ScheduledRow& row, cons
     else
       ++it->in_output;
   }
-  request.counts = counts;
+  requests_[at].counts = counts;
 }
 
 // A draft is accepted iff it equals the token drawn from the target at its position (docs/design.md,

@@ -41,6 +41,8 @@ class ModelRunner {
   void collect_jobs(const SchedulerOutput& plan, std::span<RequestState* const> states);
   void fill_banned(const HeadJob& job, const ScheduledRow& row, const RequestState& state,
                    std::vector<int32_t>& banned) const;
+  // Counts of all tokens, with the drafts before the row.
+  void fill_counts(const HeadJob& job, const ScheduledRow& row, const RequestState& state, size_t at);
   void fill_request(const HeadJob& job, const ScheduledRow& row, const RequestState& state, size_t at);
   Status run_jobs(const SchedulerOutput& plan, std::span<RequestState* const> states,
                   std::vector<RowOutput>& outputs);
@@ -53,8 +55,8 @@ class ModelRunner {
   std::vector<int32_t> job_rows_;
   std::vector<HeadRequest> requests_;
   std::vector<HeadOutput> heads_;
-  std::vector<std::vector<TokenCount>>
-      draft_counts_;                          // counts with the drafts before a row, by job of the turn
+  // Counts of a window, or with the drafts before a row, by job of the turn.
+  std::vector<std::vector<TokenCount>> row_counts_;
   std::vector<std::vector<int32_t>> banned_;  // ids that a row may not draw, by job of the turn
 };
 

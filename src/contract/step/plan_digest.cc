@@ -37,6 +37,7 @@ void add_sampling(Digest& d, const SamplingParams& p) {
        {p.temperature, p.top_p, p.min_p, p.repetition_penalty, p.presence_penalty, p.frequency_penalty})
     d.add_float(f);
   d.add(static_cast<uint64_t>(p.top_k));
+  d.add(static_cast<uint64_t>(p.penalty_window));
   d.add(p.logit_bias.size());
   for (auto [id, bias] : p.logit_bias) {
     d.add(static_cast<uint64_t>(id));

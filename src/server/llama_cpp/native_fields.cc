@@ -132,8 +132,8 @@ void add_sampling(Table& t) {
   add_used(t, {.name = "repeat_penalty", .type = T::kNumber, .min = kPenaltyMin, .max = kPenaltyMax},
            [](F& f, Json& v) { f.sampling.repetition_penalty = v.get<float>(); });
   add_used(t, {.name = "repeat_last_n", .type = T::kInteger, .min = -1, .max = kInt32Max}, [](F& f, Json& v) {
-    f.repeat_last_n = integer_of(v);
-    f.repeat_last_n_given = true;
+    const auto last = static_cast<int32_t>(integer_of(v));
+    f.sampling.penalty_window = last < 0 ? INT32_MAX : last;
   });
   add_used(t, {.name = "presence_penalty", .type = T::kNumber, .min = -kPenaltyMax, .max = kPenaltyMax},
            [](F& f, Json& v) { f.sampling.presence_penalty = v.get<float>(); });

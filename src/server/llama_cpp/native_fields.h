@@ -24,6 +24,7 @@ struct NativeFields {
   NativeFields() {
     sampling.temperature = 0.8F;
     sampling.top_k = 40;
+    sampling.penalty_window = 64;
     sampling.top_p = 0.95F;
     sampling.min_p = 0.05F;
   }
@@ -36,8 +37,6 @@ struct NativeFields {
   Json logit_bias;          // null: none
   std::optional<int64_t> n_predict, max_completion_tokens, max_tokens;  // one thing: the first that is given
   std::optional<int64_t> seed;
-  int64_t repeat_last_n = 64;
-  bool repeat_last_n_given = false;
   std::optional<int32_t> n_probs, logprobs;  // likewise
   std::optional<int32_t> n_cmpl, n;          // likewise
 

@@ -96,24 +96,6 @@ Status resolve_bias(const ApiContext& context, NativeFields& f) {
                "invalid_type");
 }
 
-Status resolve_penalties(const ApiContext& context, NativeFields& f) {
-  SamplingParams& s = f.sampling;
-  if (!f.repeat_last_n_given) return {};
-  if (f.repeat_last_n == 0) {
-    s.repetition_penalty = 1;
-    s.presence_penalty = s.frequency_penalty = 0;
-    return {};
-  }
-  const bool on = s.repetition_penalty != 1 || s.presence_penalty != 0 || s.frequency_penalty != 0;
-  if (!on || f.repeat_last_n < 0 || f.repeat_last_n >= context.max_model_len()) return {};
-  return invalid_field(
-      "repeat_last_n",
-      fmt::format("'repeat_last_n' of {} is not supported: penalties look at the whole context (-1), "
-                  "or are off (0)",
-                  f.repeat_last_n),
-      "unsupported_parameter");
-}
-
 // llama.cpp's --seed is the seed of each request, not of a row of them.
 void resolve_seed(const ApiContext& context, NativeFields& f) {
   if (f.seed && *f.seed != -1 && *f.seed != kRandomSeed) {
@@ -144,7 +126,6 @@ Status resolve_native_fields(const ApiContext& context, NativeFields& f) {
   const int64_t limit = f.n_predict.value_or(-1);
   f.sampling.max_tokens = limit < 0 ? 0 : static_cast<int32_t>(std::max<int64_t>(limit, 1));
   OMNIBUS_RETURN_IF_ERROR(resolve_bias(context, f));
-  OMNIBUS_RETURN_IF_ERROR(resolve_penalties(context, f));
   resolve_seed(context, f);
   return {};
 }

@@ -50,8 +50,7 @@ Json native_settings(const ApiContext& context, const NativeFields& f) {
   out["top_k"] = s.top_k;
   out["top_p"] = s.top_p;
   out["min_p"] = s.min_p;
-  // Penalties look at the whole context.
-  out["repeat_last_n"] = f.repeat_last_n_given && f.repeat_last_n == 0 ? 0 : -1;
+  out["repeat_last_n"] = std::min(s.penalty_window, context.max_model_len());
   out["repeat_penalty"] = s.repetition_penalty;
   out["presence_penalty"] = s.presence_penalty;
   out["frequency_penalty"] = s.frequency_penalty;

@@ -37,19 +37,6 @@ Status check_limits(const ApiContext& api, const OllamaFields& fields) {
   return {};
 }
 
-// The sampler's penalties look at the whole sequence: a window is either all of it, or none.
-Status resolve_penalties(const ApiContext& api, OllamaFields& fields) {
-  OllamaOptions& options = fields.options;
-  const int64_t window = options.repeat_last_n.value_or(-1);
-  if (window == 0) clear_penalties(options.sampling);
-  if (window <= 0 || window >= context_of(api, fields) || !has_penalties(options.sampling)) return {};
-  return invalid_field("repeat_last_n",
-                       fmt::format("option \"repeat_last_n\": penalties over the last {} tokens are not "
-                                   "supported: -1 is the whole context, 0 turns penalties off",
-                                   window),
-                       "unsupported_parameter");
-}
-
 uint64_t seed_for(const ApiContext& api, const OllamaFields& fields) {
   const int64_t asked = fields.options.seed.value_or(-1);
   if (asked != -1) return static_cast<uint64_t>(asked);
@@ -92,7 +79,6 @@ Status start(const OllamaContext& context, OllamaRoute route, const HttpRequest&
   }
   OMNIBUS_RETURN_IF_ERROR(check_thinking(api, fields));
   OMNIBUS_RETURN_IF_ERROR(check_limits(api, fields));
-  OMNIBUS_RETURN_IF_ERROR(resolve_penalties(api, fields));
   OMNIBUS_ASSIGN_OR_RETURN(ChatPrompt prompt, encode_ollama_prompt(context, route, fields, parsed.ignored));
 
   OllamaFormatOptions format;

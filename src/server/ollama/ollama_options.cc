@@ -48,7 +48,11 @@ std::span<const Field<O>> option_table() {
       number("min_p", 0, 1, [](O& o, Json& v) { o.sampling.min_p = v.get<float>(); }),
       number("repeat_penalty", kPenaltyMin, kPenaltyMax,
              [](O& o, Json& v) { o.sampling.repetition_penalty = v.get<float>(); }),
-      integer("repeat_last_n", -1, kInt32Max, [](O& o, Json& v) { o.repeat_last_n = integer_of(v); }),
+      integer("repeat_last_n", -1, kInt32Max,
+              [](O& o, Json& v) {
+                const int32_t last = to_int32(v);
+                o.sampling.penalty_window = last < 0 ? INT32_MAX : last;
+              }),
       number("presence_penalty", -2, 2, [](O& o, Json& v) { o.sampling.presence_penalty = v.get<float>(); }),
       number("frequency_penalty", -2, 2,
              [](O& o, Json& v) { o.sampling.frequency_penalty = v.get<float>(); }),
@@ -110,16 +114,7 @@ OllamaOptions::OllamaOptions() {
   sampling.temperature = 0.8F;
   sampling.top_k = 40;
   sampling.top_p = 0.9F;
-}
-
-bool has_penalties(const SamplingParams& sampling) {
-  return sampling.repetition_penalty != 1 || sampling.presence_penalty != 0 ||
-         sampling.frequency_penalty != 0;
-}
-
-void clear_penalties(SamplingParams& sampling) {
-  sampling.repetition_penalty = 1;
-  sampling.presence_penalty = sampling.frequency_penalty = 0;
+  sampling.penalty_window = 64;
 }
 
 std::vector<FieldRule> option_rules() { return rules_on(option_table(), kRoute); }

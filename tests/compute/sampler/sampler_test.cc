@@ -310,6 +310,28 @@ TEST(SamplerTest, LogprobsOfNamedTokensStandAmongTheBest) {
   }
 }
 
+// Against a count by hand of every suffix.
+TEST(SamplerTest, PenaltyCountsAreOfTheWindow) {
+  const std::vector<TokenId> tokens = {5, 9, 5, 7, 9, 9, 5};
+  const size_t prompt = 4;
+  SamplingParams params;
+  for (const TokenCount& count : penalty_counts(params, tokens, prompt)) {
+    EXPECT_EQ(count.in_prompt, std::count(tokens.begin(), tokens.begin() + prompt, count.id)) << count.id;
+    EXPECT_EQ(count.in_output, std::count(tokens.begin() + prompt, tokens.end(), count.id)) << count.id;
+  }
+  for (size_t window = 0; window < 10; ++window) {
+    params.penalty_window = static_cast<int32_t>(window);
+    const auto first = tokens.end() - static_cast<ptrdiff_t>(std::min(window, tokens.size()));
+    int64_t total = 0;
+    for (const TokenCount& count : penalty_counts(params, tokens, prompt)) {
+      EXPECT_EQ(count.in_prompt, 0);
+      EXPECT_EQ(count.in_output, std::count(first, tokens.end(), count.id)) << count.id << " of " << window;
+      total += count.in_output;
+    }
+    EXPECT_EQ(total, static_cast<int64_t>(std::min(window, tokens.size())));
+  }
+}
+
 TEST(ExpWeightsTest, AgreesWithLibm) {
   std::vector<float> x, out(4001);
   for (int i = 0; i < 4001; ++i) x.push_back(-static_cast<float>(i) * 0.0217F);

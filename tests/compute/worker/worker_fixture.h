@@ -87,6 +87,8 @@ inline std::vector<Request> mixed_requests(int32_t vocab, uint64_t seed) {
   params(6).bad_sequences = {{10, 11}, {12}, {11, 10, 13}};
   params(6).logprob_token_ids = {12, 13};
   params(7).temperature = 1.5F;
+  params(7).repetition_penalty = 1.2F;
+  params(7).penalty_window = 7;
   params(7).prompt_logprobs = 0;
   return requests;
 }

@@ -28,6 +28,14 @@ HeadRequest head_request_for(const SamplingParams& params);
 // same. INTERNAL when the row has no candidate (all masked).
 StatusOr<TokenId> draw(const HeadOutput& head, const SamplingParams& params, int64_t position);
 
+// Whether some penalty is on.
+bool has_penalty(const SamplingParams& params);
+
+// Tokens of a sequence as penalties count them: all of it, those of a window as output. `tokens`: prompt,
+// then output.
+std::vector<TokenCount> penalty_counts(const SamplingParams& params, std::span<const TokenId> tokens,
+                                       size_t prompt_length);
+
 // Appends to `banned` what bad_sequences forbid next: the last id of each sequence whose other ids are the
 // end of `output` (the tokens drawn so far, the prompt not among them).
 void ban_bad_sequences(const SamplingParams& params, std::span<const TokenId> output,

@@ -21,6 +21,9 @@ struct SamplingParams {
   float repetition_penalty = 1.0F;  // over prompt and output
   float presence_penalty = 0.0F;    // over output only
   float frequency_penalty = 0.0F;   // over output only
+  // >= 0: all three penalties are over the last so many tokens instead, be they of the prompt or the output
+  // (llama.cpp's repeat_last_n).
+  int32_t penalty_window = -1;
   std::vector<std::pair<TokenId, float>> logit_bias;
   std::vector<TokenId> allowed_token_ids;  // empty: all
   // Token sequences that the output may not contain: the last id of each is banned where the ids before it
