@@ -1,5 +1,6 @@
 #include "omnibus/text/template/chat_template.h"
 
+#include <algorithm>
 #include <exception>
 #include <new>
 
@@ -15,6 +16,19 @@ namespace omnibus {
 namespace {
 
 using jinja::TemplateError;
+
+// Some templates look through all messages for each of them (five of llama.cpp's corpus, at about 2 steps a
+// pair).
+constexpr int64_t kStepsPerPair = 4;
+constexpr int64_t kManyMessages = 100;  // with fewer the pairs are nothing beside the budget
+constexpr int64_t kMostExtraSteps = 32'000'000;  // a second of work, which the budget of time cuts anyway
+
+RenderOptions with_steps_for(RenderOptions options, size_t messages) {
+  const auto n = static_cast<int64_t>(messages);
+  if (n < kManyMessages) return options;
+  options.budget.steps += std::min(n * n * kStepsPerPair, kMostExtraSteps);
+  return options;
+}
 
 Status to_status(const TemplateError& error) {
   const std::string message = error.what();
@@ -51,8 +65,9 @@ class CompiledTemplate final : public ChatTemplate {
         shape_(jinja::probe_shape(*program_, source_)) {}
 
   StatusOr<RenderedPrompt> render(const nlohmann::ordered_json& variables,
-                                  const RenderOptions& options) const override {
+                                  const RenderOptions& asked) const override {
     OMNIBUS_RETURN_IF_ERROR(check(variables));
+    const RenderOptions options = with_steps_for(asked, variables["messages"].size());
     return guarded([&]() -> StatusOr<RenderedPrompt> {
       if (jinja::messages_fit(shape_, variables)) return jinja::run_program(*program_, variables, options);
       OMNIBUS_ASSIGN_OR_RETURN(const nlohmann::ordered_json adapted,

@@ -17,7 +17,8 @@ namespace omnibus {
 
 // What one render may spend (SECURITY.md: chat templates).
 struct TemplateBudget {
-  int64_t steps = 1'000'000;                // operations, items visited; copies cost 1 per 4 KiB
+  int64_t steps = 1'000'000;  // operations, items visited; copies cost 1 per 4 KiB. And 4 for each
+                              // pair of 100 messages or more, at most 32 million
   int64_t output_bytes = int64_t{4} << 20;  // of the result and of each text on the way; memory: 32 times
   int32_t depth = 100;                      // of macro calls and recursive loops
   int64_t milliseconds = 1000;
