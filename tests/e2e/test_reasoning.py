@@ -321,3 +321,17 @@ def test_request_template_brings_its_own_dialect(replay):
     assert thought(server.chat().json()["choices"][0]["message"]) == ("", "<think>a</think>b")
     message = server.chat(chat_template=INSIDE).json()["choices"][0]["message"]
     assert thought(message) == ("a", "b")
+
+
+def test_ollama_calls_it_thinking(replay):
+    server = think_server(replay, "<think>", "a", "</think>", "\n\n", "b")
+    body = {"model": "replay", "messages": [{"role": "user", "content": "hi"}], "stream": False}
+    message = server.post("/api/chat", body).json()["message"]
+    assert (message["thinking"], message["content"]) == ("a", "b")
+    lines = [json.loads(line) for line in server.post("/api/chat", {**body, "stream": True}).text.splitlines()]
+    assert "".join(line["message"].get("thinking", "") for line in lines) == "a"
+    assert "".join(line["message"]["content"] for line in lines) == "b"
+    answer = server.post("/api/generate", {"model": "replay", "prompt": "hi", "stream": False}).json()
+    assert (answer["thinking"], answer["response"]) == ("a", "b")
+    raw = server.post("/api/generate", {"model": "replay", "prompt": "hi", "raw": True, "stream": False}).json()
+    assert "thinking" not in raw and raw["response"] == "<think>a</think>\n\nb"
