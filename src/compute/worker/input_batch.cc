@@ -156,9 +156,11 @@ void InputBatch::add(const NewRequestData& data) {
   s.stop_ids.assign(r.eos_token_ids.begin(), r.eos_token_ids.end());
   s.stop_ids.insert(s.stop_ids.end(), s.sampling.stop_token_ids.begin(), s.sampling.stop_token_ids.end());
   std::erase_if(s.stop_ids, [&](int32_t id) { return id < 0 || id >= limits_.vocab_size; });
-  s.penalized = has_penalty(s.sampling) && s.sampling.penalty_window < 0;
+  const bool whole_window = s.sampling.penalty_window >= limits_.max_model_len;
+  s.penalized = has_penalty(s.sampling) && (s.sampling.penalty_window < 0 || whole_window);
   if (s.penalized)
-    for (int32_t i = 0; i < s.known(); ++i) s.count(s.tokens[static_cast<size_t>(i)], i >= s.prompt_length);
+    for (int32_t i = 0; i < s.known(); ++i)
+      s.count(s.tokens[static_cast<size_t>(i)], whole_window || i >= s.prompt_length);
 }
 
 Status InputBatch::apply(const SchedulerOutput& plan, std::vector<RequestState*>& rows) {

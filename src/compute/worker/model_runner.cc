@@ -79,7 +79,9 @@ void ModelRunner::fill_request(const HeadJob& job, const ScheduledRow& row, cons
   request.banned = banned_[at];
   if (state.penalized) return fill_counts(job, row, state, at);
   if (state.sampling.penalty_window <= 0 || !has_penalty(state.sampling)) return;
-  std::vector<TokenId> tokens = state.tokens;
+  const auto window = static_cast<size_t>(state.sampling.penalty_window);
+  const auto last = std::span(state.tokens).last(std::min(window, state.tokens.size()));
+  std::vector<TokenId> tokens(last.begin(), last.end());
   tokens.insert(tokens.end(), row.drafts.begin(), row.drafts.begin() + job.draft);
   row_counts_[at] = penalty_counts(state.sampling, tokens, static_cast<size_t>(state.prompt_length));
   request.counts = row_counts_[at];

@@ -82,6 +82,9 @@ inline std::vector<Request> mixed_requests(int32_t vocab, uint64_t seed) {
   params(4).allowed_token_ids = {20, 21, 22, 23};  // few, so that tokens repeat and are counted
   params(5).logit_bias = {{7, 5.0F}, {8, -100.0F}};
   params(5).min_p = 0.02F;
+  params(5).repetition_penalty = 1.1F;
+  params(5).frequency_penalty = 0.3F;
+  params(5).penalty_window = std::numeric_limits<int32_t>::max();
   params(6).allowed_token_ids = {2, 10, 11, 12, 13, 14};
   params(6).min_tokens = 6;
   params(6).bad_sequences = {{10, 11}, {12}, {11, 10, 13}};

@@ -6,6 +6,8 @@
 namespace omnibus {
 namespace {
 
+constexpr size_t kSlice = 1024;
+
 bool ends_with_any(std::string_view text, const std::vector<std::string>& markers) {
   return std::any_of(markers.begin(), markers.end(),
                      [&](const std::string& marker) { return text.ends_with(marker); });
@@ -24,18 +26,26 @@ ReasoningStart reasoning_start(const ReasoningFormat& format, const RenderedProm
                                                                                : ReasoningStart::kBefore;
 }
 
+// In slices: the splitter's work on a piece grows with its size times the markers in it.
 ReasoningStart reasoning_start_behind(const std::shared_ptr<const ReasoningFormat>& format,
                                       std::string_view text) {
   ReasoningSplitter splitter({format, ReasoningStart::kBefore});
-  std::vector<TextRun> runs;
-  splitter.feed(text, runs);
-  splitter.finish(runs);
   ReasoningStart start = ReasoningStart::kBefore;
-  for (const TextRun& run : runs) {
-    if (run.part == TextPart::kOpening) start = ReasoningStart::kInside;
-    if (run.part == TextPart::kClosing)
-      start = format->repeat ? ReasoningStart::kBefore : ReasoningStart::kClosed;
+  std::vector<TextRun> runs;
+  const auto follow = [&] {
+    for (const TextRun& run : runs) {
+      if (run.part == TextPart::kOpening) start = ReasoningStart::kInside;
+      if (run.part == TextPart::kClosing)
+        start = format->repeat ? ReasoningStart::kBefore : ReasoningStart::kClosed;
+    }
+    runs.clear();
+  };
+  for (size_t at = 0; at < text.size(); at += kSlice) {
+    splitter.feed(text.substr(at, kSlice), runs);
+    follow();
   }
+  splitter.finish(runs);
+  follow();
   return start;
 }
 

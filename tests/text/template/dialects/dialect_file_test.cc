@@ -168,6 +168,30 @@ TEST(ReasoningStart, IsReadFromWhatTheTemplateWroteLast) {
   EXPECT_EQ(start("kimi_k3", {{"<|open|>response<|sep|>", true}}), S::kClosed);
 }
 
+// Slices cut markers anywhere.
+TEST(ReasoningStart, BehindAMessageFullOfMarkers) {
+  constexpr size_t kLong = size_t{128} << 10;
+  for (const auto& dialect : builtin_dialects()) {
+    const auto& format = dialect->reasoning;
+    const auto repeated = [](const std::string& text) {
+      std::string all;
+      while (all.size() < kLong) all += text;
+      return all;
+    };
+    const std::string block = format->open.front() + "x" + format->close.front();
+    EXPECT_EQ(reasoning_start_behind(format, repeated(block)),
+              format->repeat ? ReasoningStart::kBefore : ReasoningStart::kClosed)
+        << dialect->name;
+    for (const std::string& marker : format->drop) {
+      EXPECT_EQ(reasoning_start_behind(format, repeated(marker)), ReasoningStart::kBefore) << dialect->name;
+    }
+    EXPECT_EQ(reasoning_start_behind(format, std::string(kLong, ' ')), ReasoningStart::kBefore);
+    EXPECT_EQ(reasoning_start_behind(format, block + repeated("\n<")),
+              format->repeat ? ReasoningStart::kBefore : ReasoningStart::kClosed)
+        << dialect->name;
+  }
+}
+
 TEST(ReasoningStart, BehindTheBeginningOfAnAnswer) {
   const auto dialect = *select_dialect("think", "", *tokenizer_with());
   const auto start = [&](const char* text) { return reasoning_start_behind(dialect->reasoning, text); };
