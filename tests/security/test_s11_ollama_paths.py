@@ -1,5 +1,6 @@
 """S11: no name or digest of a request reaches a path unchecked; what is refused touches no file."""
 
+import fcntl
 import hashlib
 import os
 from pathlib import Path
@@ -152,6 +153,22 @@ def test_s11_a_broken_store_says_so_without_a_path(watched):
         assert answer.status_code == 500 and "log" in answer.json()["error"]
         assert str(watched.folder) not in answer.text and str(watched.home) in watched.server.log()
     assert watched.server.post("/api/generate", {"model": "replay", "prompt": "x", "stream": False}).status_code == 200
+
+
+def test_s11_a_store_that_somebody_changes_stalls_nobody(watched):
+    """As a pull does in another process, for as long as it downloads."""
+    (watched.home / "lock").touch()
+    with open(watched.home / "lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        answers = [watched.server.post("/api/copy", {"source": GOOD, "destination": "two"}),
+                   requests.delete(watched.server.url + "/api/delete", json={"model": GOOD}, timeout=10),
+                   requests.post(f"{watched.server.url}/api/blobs/sha256:{hashlib.sha256(b'x').hexdigest()}", data=b"x",
+                                 timeout=10)]
+        for answer in answers:
+            assert answer.status_code == 503 and "try again" in answer.json()["error"], answer.text
+            assert int(answer.headers["retry-after"]) >= 1
+        assert requests.get(watched.server.url + "/api/tags", timeout=10).status_code == 200
+    assert watched.server.post("/api/copy", {"source": GOOD, "destination": "two"}).status_code == 200
 
 
 def test_s11_the_served_model_is_not_deleted(tmp_path, default_model):

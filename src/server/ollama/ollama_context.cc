@@ -23,7 +23,9 @@ std::optional<ModelStore> open_store(const std::string& home) {
 }  // namespace
 
 Status store_error_for_client(const Status& error) {
-  if (error_detail(error).http < 500 || error.code() == StatusCode::kUnimplemented) return error;
+  const ErrorDetail detail = error_detail(error);
+  if (detail.http < 500 || detail.code == kStoreBusy || error.code() == StatusCode::kUnimplemented)
+    return error;
   log_error("model store: {}", status_message(error));
   return absl::InternalError("The model store cannot be used; the server's log says why");
 }

@@ -50,8 +50,11 @@ struct PullOptions {
   std::function<void(const PullProgress&)> on_progress;
 };
 
+// The code of a change that was not made because somebody else, maybe another process, changes the store.
+inline constexpr char kStoreBusy[] = "store_busy";
+
 // No state beyond the path: every method looks at the disk. Safe from any thread; two pulls wait for each
-// other, also across processes.
+// other, also across processes. copy, remove and add_blob wait for nobody: UNAVAILABLE with code kStoreBusy.
 class ModelStore {
  public:
   // `home` need not exist until something is pulled.
