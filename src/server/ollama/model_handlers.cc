@@ -71,10 +71,8 @@ Json list_entry(const OllamaContext& context, const ListedModel& model) {
 // All of the store, and the served model under the names that the store does not have; the latest first.
 StatusOr<std::vector<ListedModel>> all_models(const OllamaContext& context) {
   std::vector<ListedModel> models;
-  if (context.store()) {
-    OMNIBUS_ASSIGN_OR_RETURN(const auto stored, context.store()->list());
-    for (const StoredModel& model : stored) models.push_back(listed(model));
-  }
+  OMNIBUS_ASSIGN_OR_RETURN(const auto stored, context.list_stored());
+  for (const StoredModel& model : stored) models.push_back(listed(model));
   for (const std::string& name : context.api().config.model_names) {
     const bool known = std::any_of(models.begin(), models.end(), [&](const ListedModel& model) {
       return same_model_name(model.name, name);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "omnibus/server/ollama/ollama_api.h"
 #include "omnibus/store/model_store/model_store.h"
@@ -14,6 +15,7 @@
 #include "api/text_pool.h"
 #include "keep_alive.h"
 #include "model_details.h"
+#include "stored_names.h"
 
 namespace omnibus {
 
@@ -29,9 +31,13 @@ class OllamaContext {
 
   // 404 "model 'x' not found" unless `name` means the served model: one of its names, or a name in the store
   // of the very file that is served. 400 says so when the store has the model and another one is served.
+  // Reads no file: what another process has changed is known after the next look at the disk, which a name
+  // that nobody has brings about.
   Status check_served(const std::string& name) const;
   bool is_served_name(const std::string& name) const;
-  // The stored model of that name or alias; nullopt: there is none (or no store).
+  // The models of the store, none without one. Disk thread.
+  StatusOr<std::vector<StoredModel>> list_stored() const;
+  // The stored model of that name or alias; nullopt: there is none (or no store). Disk thread.
   StatusOr<std::optional<StoredModel>> find_stored(const std::string& name) const;
 
   // A request came, or asked for `keep_alive`: the model is wanted until then.
@@ -47,10 +53,14 @@ class OllamaContext {
   TextPool& disk() const { return disk_; }
 
  private:
+  void look_again() const;
+
   const ContextPtr api_;
   const OllamaConfig config_;
   const std::optional<ModelStore> store_;
   mutable ModelDetailsCache details_;
+  mutable StoredNames names_;
+  mutable std::atomic<int64_t> looked_ns_{0};  // when look_again() last asked for it
   mutable std::string served_digest_;
   mutable std::atomic<int64_t> last_use_ns_;
   mutable std::atomic<int64_t> keep_alive_{kDefaultKeepAlive};

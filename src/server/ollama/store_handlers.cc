@@ -25,6 +25,12 @@ HttpResponse done(int status) {
   return response;
 }
 
+// The next request knows the names as they are now. The change itself is made, whatever is wrong with others.
+HttpResponse done_with_names(const OllamaContext& context) {
+  (void)context.list_stored();
+  return done(200);
+}
+
 // What the store will call it: no registry, no namespace, with a tag.
 StatusOr<std::string> new_name(const std::string& asked) {
   const std::string name = name_with_tag(local_model_name(asked));
@@ -53,10 +59,10 @@ StatusOr<std::string> digest_of(const HttpRequest& request) {
 }
 
 // The last name of the file that is being served stays, and so does the one it is served by.
-Status check_deletable(const OllamaContext& context, const ModelStore& store, const StoredModel& model) {
+Status check_deletable(const OllamaContext& context, const StoredModel& model) {
   const std::string& served = context.config().model_digest;
   if (served.empty() || model.digest != served) return {};
-  OMNIBUS_ASSIGN_OR_RETURN(const auto models, store.list());
+  OMNIBUS_ASSIGN_OR_RETURN(const auto models, context.list_stored());
   const auto names =
       std::count_if(models.begin(), models.end(), [&](const StoredModel& m) { return m.digest == served; });
   if (names > 1 && !context.is_served_name(model.name)) return {};
@@ -74,19 +80,19 @@ StatusOr<HttpResponse> handle_ollama_copy(const OllamaContext& context, const Ht
   OMNIBUS_ASSIGN_OR_RETURN(const StoredModel source, stored_model(context, body.source));
   OMNIBUS_ASSIGN_OR_RETURN(const auto replaced, context.find_stored(destination));
   if (replaced && replaced->digest != source.digest) {
-    OMNIBUS_RETURN_IF_ERROR(check_deletable(context, *store, *replaced));
+    OMNIBUS_RETURN_IF_ERROR(check_deletable(context, *replaced));
   }
   OMNIBUS_RETURN_IF_ERROR(store->copy(source.name, destination));
-  return done(200);
+  return done_with_names(context);
 }
 
 StatusOr<HttpResponse> handle_ollama_delete(const OllamaContext& context, const HttpRequest& request) {
   OMNIBUS_ASSIGN_OR_RETURN(const ModelBody body, parse_model_body(request.body, ModelRoute::kDelete));
   OMNIBUS_ASSIGN_OR_RETURN(const ModelStore* store, store_of(context));
   OMNIBUS_ASSIGN_OR_RETURN(const StoredModel model, stored_model(context, body.model));
-  OMNIBUS_RETURN_IF_ERROR(check_deletable(context, *store, model));
+  OMNIBUS_RETURN_IF_ERROR(check_deletable(context, model));
   OMNIBUS_RETURN_IF_ERROR(store->remove(model.name));
-  return done(200);
+  return done_with_names(context);
 }
 
 StatusOr<HttpResponse> handle_ollama_find_blob(const OllamaContext& context, const HttpRequest& request) {
