@@ -41,6 +41,7 @@ OllamaContext::OllamaContext(ContextPtr api, OllamaConfig config)
     : api_(std::move(api)),
       config_(std::move(config)),
       store_(open_store(config_.store_home)),
+      file_digest_(config_.model_path),
       last_use_ns_(wall_clock_ns()),
       disk_(1, kDiskQueue) {
   if (store_) names_.set(store_->list());
@@ -109,14 +110,10 @@ int64_t OllamaContext::wanted_until() const {
   return std::max(until, wall_clock_ns());
 }
 
-const std::string& OllamaContext::served_digest() const {
-  if (!served_digest_.empty()) return served_digest_;
-  served_digest_ = config_.model_digest;
-  if (served_digest_.empty() && !config_.model_path.empty()) {
-    if (auto digest = digest_of_file(config_.model_path); digest.ok()) served_digest_ = *std::move(digest);
-  }
-  if (served_digest_.empty()) served_digest_.assign(64, '0');
-  return served_digest_;
+std::string OllamaContext::served_digest() const {
+  if (!config_.model_digest.empty()) return config_.model_digest;
+  const auto digest = config_.model_path.empty() ? std::nullopt : file_digest_.get();
+  return digest.value_or(std::string(64, '0'));
 }
 
 }  // namespace omnibus

@@ -13,6 +13,7 @@
 
 #include "api/api_context.h"
 #include "api/text_pool.h"
+#include "file_digest.h"
 #include "keep_alive.h"
 #include "model_details.h"
 #include "stored_names.h"
@@ -45,9 +46,9 @@ class OllamaContext {
   // Nanoseconds since the epoch until which the model is wanted, never in the past; kKeepForever for always.
   int64_t wanted_until() const;
 
-  // SHA-256 of the served file, computed at the first call unless the store knows it; 64 zeros when there is
-  // no file. Disk thread only.
-  const std::string& served_digest() const;
+  // SHA-256 of the served file; 64 zeros when there is no file, and until the digest of one that is not in
+  // the store is computed, which the first call begins.
+  std::string served_digest() const;
 
   // Handlers of routes that read or write the disk run here, one at a time.
   TextPool& disk() const { return disk_; }
@@ -61,7 +62,7 @@ class OllamaContext {
   mutable ModelDetailsCache details_;
   mutable StoredNames names_;
   mutable std::atomic<int64_t> looked_ns_{0};  // when look_again() last asked for it
-  mutable std::string served_digest_;
+  mutable FileDigest file_digest_;
   mutable std::atomic<int64_t> last_use_ns_;
   mutable std::atomic<int64_t> keep_alive_{kDefaultKeepAlive};
   mutable TextPool disk_;  // last: its jobs use all of the above

@@ -132,10 +132,10 @@ Status ModelStore::add_blob(const std::string& digest, std::string_view bytes) c
 
 bool is_blob_digest(std::string_view text) { return is_digest(text); }
 
-StatusOr<std::string> digest_of_file(const std::string& path) {
+StatusOr<std::string> digest_of_file(const std::string& path, const std::stop_token& stop) {
   const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return absl::NotFoundError(errno_text("cannot open", path));
-  return sha256_of_fd(fd.get());
+  return sha256_of_fd(fd.get(), {}, stop);
 }
 
 }  // namespace omnibus

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -95,7 +96,7 @@ Status check_model_name(std::string_view name);
 
 // Exactly 64 lower-case hex digits.
 bool is_blob_digest(std::string_view text);
-// SHA-256 of a file anywhere, as 64 hex digits.
-StatusOr<std::string> digest_of_file(const std::string& path);
+// SHA-256 of a file anywhere, as 64 hex digits. CANCELLED soon after a stop is requested.
+StatusOr<std::string> digest_of_file(const std::string& path, const std::stop_token& stop = {});
 
 }  // namespace omnibus
