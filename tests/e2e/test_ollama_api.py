@@ -275,6 +275,16 @@ def test_num_ctx_limits_prompt_and_answer(hello):
     assert "--max-model-len" in error_of(generate(hello, options={"num_ctx": 5000}), 400)
 
 
+def test_default_max_tokens(replay):
+    server = replay(HELLO, "--default-max-tokens", "3")
+    for ask in (generate, chat):
+        short = ask(server, "endless", stream=False).json()
+        assert short["eval_count"] == 3 and short["done_reason"] == "length"
+        assert ask(server, "endless", stream=False, options={"num_predict": 5}).json()["eval_count"] == 5
+    full = generate(server, "endless", stream=False, options={"num_predict": -1, "num_ctx": 200}).json()
+    assert full["eval_count"] + full["prompt_eval_count"] == 200
+
+
 def test_too_long_prompts_are_cut_only_when_asked(hello):
     long = "a" * 3000 + "b" * 3000 + "endless"
     assert "4096" in error_of(generate(hello, long), 400)
