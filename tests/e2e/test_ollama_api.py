@@ -329,6 +329,13 @@ def test_think_reaches_the_template(replay):
     assert server.post("/api/show", {"model": "replay"}).json()["capabilities"] == ["completion", "thinking"]
 
 
+def test_show_says_of_thinking_what_requests_are_told(replay):
+    """Also where the flag, and no word of the template, says that the model thinks."""
+    server = replay(script(says("[THINK]hm[/THINK]yes")), "--reasoning-parser", "magistral")
+    assert chat(server, stream=False, think=True).json()["message"]["thinking"] == "hm"
+    assert server.post("/api/show", {"model": "replay"}).json()["capabilities"] == ["completion", "thinking"]
+
+
 def test_an_error_in_the_stream_is_a_line(replay):
     server = replay(script(says("a", "b", "c", "d", eos=False, fault={"at": 3, "kind": "nan"})))
     lines = lines_of(generate(server, options={"temperature": 0.7}))

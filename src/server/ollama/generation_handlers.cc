@@ -17,8 +17,7 @@ namespace {
 
 Status check_thinking(const ApiContext& api, const OllamaFields& fields) {
   if (!fields.think.value_or(false) || fields.raw) return {};
-  if (api.supports_thinking()) return {};
-  if (api.chat_template && template_knows_thinking(api.chat_template->source())) return {};
+  if (served_model_thinks(api)) return {};
   return invalid_field("think", fmt::format("\"{}\" does not support thinking", fields.model));
 }
 

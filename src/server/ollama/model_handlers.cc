@@ -188,7 +188,9 @@ StatusOr<HttpResponse> handle_ollama_show(const OllamaContext& context, const Ht
   body["details"] = details_json(details_of(context, model));
   body["model_info"] = std::move(facts["model_info"]);
   body["capabilities"] = Json::array({"completion"});
-  if (template_knows_thinking(chat_template)) body["capabilities"].push_back("thinking");
+  const bool thinks =
+      is_served(context, model) ? served_model_thinks(api) : template_knows_thinking(chat_template);
+  if (thinks) body["capabilities"].push_back("thinking");
   body["modified_at"] = rfc3339(model.modified_ns);
   return json_response(body);
 }

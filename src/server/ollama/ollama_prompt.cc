@@ -149,6 +149,11 @@ bool template_knows_thinking(const std::string& source) {
          source.find("reasoning_effort") != std::string::npos;
 }
 
+bool served_model_thinks(const ApiContext& context) {
+  if (context.supports_thinking()) return true;
+  return context.chat_template != nullptr && template_knows_thinking(context.chat_template->source());
+}
+
 int32_t context_of(const ApiContext& context, const OllamaFields& fields) {
   return static_cast<int32_t>(
       std::min<int64_t>(fields.options.num_ctx.value_or(context.max_model_len()), context.max_model_len()));
