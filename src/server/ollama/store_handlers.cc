@@ -76,11 +76,13 @@ Status check_deletable(const OllamaContext& context, const StoredModel& model) {
 StatusOr<HttpResponse> handle_ollama_copy(const OllamaContext& context, const HttpRequest& request) {
   OMNIBUS_ASSIGN_OR_RETURN(const ModelBody body, parse_model_body(request.body, ModelRoute::kCopy));
   OMNIBUS_ASSIGN_OR_RETURN(const ModelStore* store, store_of(context));
-  OMNIBUS_ASSIGN_OR_RETURN(const std::string destination, new_name(body.destination));
+  OMNIBUS_ASSIGN_OR_RETURN(std::string destination, new_name(body.destination));
   OMNIBUS_ASSIGN_OR_RETURN(const StoredModel source, stored_model(context, body.source));
-  OMNIBUS_ASSIGN_OR_RETURN(const auto replaced, context.find_stored(destination));
-  if (replaced && replaced->digest != source.digest) {
-    OMNIBUS_RETURN_IF_ERROR(check_deletable(context, *replaced));
+  OMNIBUS_ASSIGN_OR_RETURN(const auto found, context.find_stored(destination));
+  // An alias replaces nothing: the new name goes before it.
+  if (found && same_model_name(found->name, destination)) {
+    destination = found->name;  // a name in other letters is the same name
+    if (found->digest != source.digest) OMNIBUS_RETURN_IF_ERROR(check_deletable(context, *found));
   }
   OMNIBUS_RETURN_IF_ERROR(store->copy(source.name, destination));
   return done_with_names(context);
