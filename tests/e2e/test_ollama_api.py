@@ -12,7 +12,7 @@ import requests
 from harness.raw import exchange, request_bytes
 from harness.script import HELLO, script, says
 from harness.sse import joined, stream_chat
-from harness.store import serve_with_store
+from harness.store import add_model, serve_with_store
 from harness.wait import wait_until
 
 RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z")
@@ -400,6 +400,24 @@ def test_one_name_for_one_model_in_the_lists(tmp_path):
         assert requests.post(url, data=data, timeout=10).status_code == 201
         assert requests.head(url, timeout=10).status_code == 200
         assert (tmp_path / "no store" / "blobs" / f"sha256-{digest}").read_bytes() == data
+    finally:
+        assert server.stop() == 0
+        server.close()
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_fields_of_the_store_that_mean_nothing(tmp_path, strict):
+    add_model(tmp_path / "home", "a", b"a")
+    server = serve_with_store(tmp_path, tmp_path / "home", HELLO, *(["--strict-fields"] if strict else []))
+    try:
+        for method, path, body in (("POST", "/api/show", {"model": "a"}),
+                                   ("POST", "/api/copy", {"source": "a", "destination": "b"}),
+                                   ("DELETE", "/api/delete", {"model": "b"})):
+            answer = requests.request(method, server.url + path, json={**body, "no_such": 1}, timeout=10)
+            if strict:
+                assert "no_such" in error_of(answer, 400)
+            else:
+                assert answer.status_code == 200 and answer.headers["x-omnibus-ignored-fields"] == "no_such"
     finally:
         assert server.stop() == 0
         server.close()

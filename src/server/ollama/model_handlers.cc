@@ -7,6 +7,7 @@
 
 #include "omnibus/base/common/wall_clock.h"
 
+#include "api/request_body.h"
 #include "handlers.h"
 #include "model_names.h"
 #include "ollama_body.h"
@@ -173,7 +174,8 @@ StatusOr<HttpResponse> handle_ollama_ps(const OllamaContext& context, const Http
 }
 
 StatusOr<HttpResponse> handle_ollama_show(const OllamaContext& context, const HttpRequest& request) {
-  OMNIBUS_ASSIGN_OR_RETURN(const ModelBody asked, parse_model_body(request.body, ModelRoute::kShow));
+  OMNIBUS_ASSIGN_OR_RETURN(const ModelBody asked, parse_model_body(request.body, ModelRoute::kShow,
+                                                                   context.api().config.strict_fields));
   OMNIBUS_ASSIGN_OR_RETURN(const ListedModel model, find_model(context, asked.model));
   const ApiContext& api = context.api();
   std::string chat_template = api.chat_template ? api.chat_template->source() : "";
@@ -192,7 +194,9 @@ StatusOr<HttpResponse> handle_ollama_show(const OllamaContext& context, const Ht
       is_served(context, model) ? served_model_thinks(api) : template_knows_thinking(chat_template);
   if (thinks) body["capabilities"].push_back("thinking");
   body["modified_at"] = rfc3339(model.modified_ns);
-  return json_response(body);
+  HttpResponse response = json_response(body);
+  add_ignored_fields(response.headers, asked.ignored);
+  return response;
 }
 
 }  // namespace omnibus

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "api/request_body.h"
 #include "handlers.h"
 #include "model_names.h"
 #include "ollama_body.h"
@@ -26,9 +27,11 @@ HttpResponse done(int status) {
 }
 
 // The next request knows the names as they are now. The change itself is made, whatever is wrong with others.
-HttpResponse done_with_names(const OllamaContext& context) {
+HttpResponse changed(const OllamaContext& context, const ModelBody& body) {
   (void)context.list_stored();
-  return done(200);
+  HttpResponse response = done(200);
+  add_ignored_fields(response.headers, body.ignored);
+  return response;
 }
 
 // What the store will call it: no registry, no namespace, with a tag.
@@ -74,7 +77,8 @@ Status check_deletable(const OllamaContext& context, const StoredModel& model) {
 }  // namespace
 
 StatusOr<HttpResponse> handle_ollama_copy(const OllamaContext& context, const HttpRequest& request) {
-  OMNIBUS_ASSIGN_OR_RETURN(const ModelBody body, parse_model_body(request.body, ModelRoute::kCopy));
+  OMNIBUS_ASSIGN_OR_RETURN(const ModelBody body, parse_model_body(request.body, ModelRoute::kCopy,
+                                                                  context.api().config.strict_fields));
   OMNIBUS_ASSIGN_OR_RETURN(const ModelStore* store, store_of(context));
   OMNIBUS_ASSIGN_OR_RETURN(std::string destination, new_name(body.destination));
   OMNIBUS_ASSIGN_OR_RETURN(const StoredModel source, stored_model(context, body.source));
@@ -85,16 +89,17 @@ StatusOr<HttpResponse> handle_ollama_copy(const OllamaContext& context, const Ht
     if (found->digest != source.digest) OMNIBUS_RETURN_IF_ERROR(check_deletable(context, *found));
   }
   OMNIBUS_RETURN_IF_ERROR(store->copy(source.name, destination));
-  return done_with_names(context);
+  return changed(context, body);
 }
 
 StatusOr<HttpResponse> handle_ollama_delete(const OllamaContext& context, const HttpRequest& request) {
-  OMNIBUS_ASSIGN_OR_RETURN(const ModelBody body, parse_model_body(request.body, ModelRoute::kDelete));
+  OMNIBUS_ASSIGN_OR_RETURN(const ModelBody body, parse_model_body(request.body, ModelRoute::kDelete,
+                                                                  context.api().config.strict_fields));
   OMNIBUS_ASSIGN_OR_RETURN(const ModelStore* store, store_of(context));
   OMNIBUS_ASSIGN_OR_RETURN(const StoredModel model, stored_model(context, body.model));
   OMNIBUS_RETURN_IF_ERROR(check_deletable(context, model));
   OMNIBUS_RETURN_IF_ERROR(store->remove(model.name));
-  return done_with_names(context);
+  return changed(context, body);
 }
 
 StatusOr<HttpResponse> handle_ollama_find_blob(const OllamaContext& context, const HttpRequest& request) {
