@@ -12,7 +12,7 @@ import requests
 from harness.raw import exchange, request_bytes
 from harness.script import HELLO, script, says
 from harness.sse import joined, stream_chat
-from harness.store import serve_with_store
+from harness.store import add_model, serve_with_store
 from harness.wait import wait_until
 
 RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z")
@@ -275,6 +275,16 @@ def test_num_ctx_limits_prompt_and_answer(hello):
     assert "--max-model-len" in error_of(generate(hello, options={"num_ctx": 5000}), 400)
 
 
+def test_default_max_tokens(replay):
+    server = replay(HELLO, "--default-max-tokens", "3")
+    for ask in (generate, chat):
+        short = ask(server, "endless", stream=False).json()
+        assert short["eval_count"] == 3 and short["done_reason"] == "length"
+        assert ask(server, "endless", stream=False, options={"num_predict": 5}).json()["eval_count"] == 5
+    full = generate(server, "endless", stream=False, options={"num_predict": -1, "num_ctx": 200}).json()
+    assert full["eval_count"] + full["prompt_eval_count"] == 200
+
+
 def test_too_long_prompts_are_cut_only_when_asked(hello):
     long = "a" * 3000 + "b" * 3000 + "endless"
     assert "4096" in error_of(generate(hello, long), 400)
@@ -316,6 +326,13 @@ def test_think_reaches_the_template(replay):
     assert chat(server, stream=False, think="high").json()["message"]["content"] == "deep"
     assert chat(server, stream=False, think=False).json()["message"]["content"] == "shallow"
     assert generate(server, stream=False, think=True).json()["response"] == "deep"
+    assert server.post("/api/show", {"model": "replay"}).json()["capabilities"] == ["completion", "thinking"]
+
+
+def test_show_says_of_thinking_what_requests_are_told(replay):
+    """Also where the flag, and no word of the template, says that the model thinks."""
+    server = replay(script(says("[THINK]hm[/THINK]yes")), "--reasoning-parser", "magistral")
+    assert chat(server, stream=False, think=True).json()["message"]["thinking"] == "hm"
     assert server.post("/api/show", {"model": "replay"}).json()["capabilities"] == ["completion", "thinking"]
 
 
@@ -383,6 +400,24 @@ def test_one_name_for_one_model_in_the_lists(tmp_path):
         assert requests.post(url, data=data, timeout=10).status_code == 201
         assert requests.head(url, timeout=10).status_code == 200
         assert (tmp_path / "no store" / "blobs" / f"sha256-{digest}").read_bytes() == data
+    finally:
+        assert server.stop() == 0
+        server.close()
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_fields_of_the_store_that_mean_nothing(tmp_path, strict):
+    add_model(tmp_path / "home", "a", b"a")
+    server = serve_with_store(tmp_path, tmp_path / "home", HELLO, *(["--strict-fields"] if strict else []))
+    try:
+        for method, path, body in (("POST", "/api/show", {"model": "a"}),
+                                   ("POST", "/api/copy", {"source": "a", "destination": "b"}),
+                                   ("DELETE", "/api/delete", {"model": "b"})):
+            answer = requests.request(method, server.url + path, json={**body, "no_such": 1}, timeout=10)
+            if strict:
+                assert "no_such" in error_of(answer, 400)
+            else:
+                assert answer.status_code == 200 and answer.headers["x-omnibus-ignored-fields"] == "no_such"
     finally:
         assert server.stop() == 0
         server.close()

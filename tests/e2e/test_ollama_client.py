@@ -9,6 +9,7 @@ import pytest
 from harness.script import script, says
 from harness.server import Server, program
 from harness.store import add_model, names_in, serve_with_store
+from harness.wait import wait_until
 
 SCRIPT = script(
     says("Hel", "lo", " ", "wor", "ld", "!", when="hello"),
@@ -216,6 +217,13 @@ def test_list_copy_delete(client, home):
         assert answer.status_code == 404 and answer.json() == {"error": f"model '{name}' not found"}
 
 
+def test_a_name_in_other_letters_is_replaced(client, home):
+    assert client.copy("other", "Mine").status == client.copy("other", "mINE:LATEST").status == "success"
+    assert names_in(home) == ["Mine/latest.json", "other/1b.json"]
+    assert client.copy("mine", "OTHER:1B").status == "success"
+    assert client.delete("mine").status == "success" and names_in(home) == ["other/1b.json"]
+
+
 def test_show(client):
     shown = client.show("replay")
     assert shown.capabilities == ["completion"] and "im_start" in shown.template
@@ -246,7 +254,13 @@ def test_default_model(real):
     port = next(line.split()[-1] for line in real.out_path.read_text().splitlines() if line.startswith("Ollama"))
     name = "SmolLM2-135M-Instruct.Q4_1"
     with ollama.Client(host=port) as client:
-        (listed,) = [m for m in client.list().models if m.model == name + ":latest"]
+        def served():
+            (listed,) = [m for m in client.list().models if m.model == name + ":latest"]
+            return listed
+
+        # The digest of a file outside the store is computed beside the requests.
+        wait_until(lambda: served().digest != "0" * 64, what="the digest of the served file")
+        listed = served()
         assert listed.details.family == "llama" and listed.details.parameter_size == "134.5M"
         assert listed.details.quantization_level == "Q4_1" and listed.size == 98362432
         assert listed.digest == "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"

@@ -1,16 +1,20 @@
 """S11: no name or digest of a request reaches a path unchecked; what is refused touches no file."""
 
+import fcntl
 import hashlib
 import os
+import time
 from pathlib import Path
 
 import pytest
 import requests
 
+from harness.inotify import Watch
 from harness.raw import connect, exchange, request_bytes
 from harness.script import HELLO
 from harness.server import Server, program
 from harness.store import add_model, names_in, serve_with_store
+from harness.wait import wait_until
 
 HEX = "0" * 64
 GOOD = "good:1b"
@@ -152,6 +156,47 @@ def test_s11_a_broken_store_says_so_without_a_path(watched):
         assert answer.status_code == 500 and "log" in answer.json()["error"]
         assert str(watched.folder) not in answer.text and str(watched.home) in watched.server.log()
     assert watched.server.post("/api/generate", {"model": "replay", "prompt": "x", "stream": False}).status_code == 200
+
+
+def test_s11_a_store_that_somebody_changes_stalls_nobody(watched):
+    """As a pull does in another process, for as long as it downloads."""
+    (watched.home / "lock").touch()
+    with open(watched.home / "lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        answers = [watched.server.post("/api/copy", {"source": GOOD, "destination": "two"}),
+                   requests.delete(watched.server.url + "/api/delete", json={"model": GOOD}, timeout=10),
+                   requests.post(f"{watched.server.url}/api/blobs/sha256:{hashlib.sha256(b'x').hexdigest()}", data=b"x",
+                                 timeout=10)]
+        for answer in answers:
+            assert answer.status_code == 503 and "try again" in answer.json()["error"], answer.text
+            assert int(answer.headers["retry-after"]) >= 1
+        assert requests.get(watched.server.url + "/api/tags", timeout=10).status_code == 200
+    assert watched.server.post("/api/copy", {"source": GOOD, "destination": "two"}).status_code == 200
+
+
+def test_s11_names_of_generation_requests_read_no_manifests(tmp_path):
+    """Else any client makes the threads that tokenise read the whole store, once per request."""
+    home = tmp_path / "home"
+    add_model(home, "other:1b", b"other", aliases=["nick"])
+    server = serve_with_store(tmp_path, home, HELLO)
+    try:
+        with Watch(home / "manifests" / "other") as watch:
+            begin = time.monotonic()
+            for _ in range(50):
+                stored = server.post("/api/generate", {"model": "Nick", "prompt": "x"})
+                assert stored.status_code == 400 and "in the store" in stored.json()["error"]
+            assert watch.events() == []
+            for i in range(50):
+                assert server.post("/api/generate", {"model": f"x{i}", "prompt": "x"}).status_code == 404
+            reads = [event for event in watch.events() if event[0] == "1b.json"]
+            assert len(reads) <= 2 + (time.monotonic() - begin)
+        # What another process adds is known soon after the first request for it.
+        add_model(home, "late", b"late")
+        wait_until(lambda: server.post("/api/generate", {"model": "late", "prompt": "x"}).status_code == 400,
+                   what="the server sees a model that came later")
+    finally:
+        assert server.stop() == 0
+        server.close()
 
 
 def test_s11_the_served_model_is_not_deleted(tmp_path, default_model):

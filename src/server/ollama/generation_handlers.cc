@@ -17,8 +17,7 @@ namespace {
 
 Status check_thinking(const ApiContext& api, const OllamaFields& fields) {
   if (!fields.think.value_or(false) || fields.raw) return {};
-  if (api.supports_thinking()) return {};
-  if (api.chat_template && template_knows_thinking(api.chat_template->source())) return {};
+  if (served_model_thinks(api)) return {};
   return invalid_field("think", fmt::format("\"{}\" does not support thinking", fields.model));
 }
 
@@ -49,7 +48,8 @@ SamplingParams sampling_for(const ApiContext& api, const OllamaFields& fields, s
   sampling.seed = seed_for(api, fields);
   if (fields.logprobs) sampling.logprobs = fields.top_logprobs;
   const int64_t room = context_of(api, fields) - static_cast<int64_t>(prompt_tokens);
-  const int64_t wanted = fields.options.num_predict > 0 ? fields.options.num_predict : room;
+  const int64_t asked = fields.options.num_predict.value_or(-1);
+  const int64_t wanted = asked > 0 ? asked : room;
   sampling.max_tokens = static_cast<int32_t>(std::clamp<int64_t>(wanted, 1, std::max<int64_t>(room, 1)));
   return sampling;
 }
@@ -79,6 +79,8 @@ Status start(const OllamaContext& context, OllamaRoute route, const HttpRequest&
   }
   OMNIBUS_RETURN_IF_ERROR(check_thinking(api, fields));
   OMNIBUS_RETURN_IF_ERROR(check_limits(api, fields));
+  const int32_t default_max_tokens = api.config.default_max_tokens;
+  if (!fields.options.num_predict && default_max_tokens > 0) fields.options.num_predict = default_max_tokens;
   OMNIBUS_ASSIGN_OR_RETURN(ChatPrompt prompt, encode_ollama_prompt(context, route, fields, parsed.ignored));
 
   OllamaFormatOptions format;

@@ -7,6 +7,7 @@
 
 #include "omnibus/base/common/wall_clock.h"
 
+#include "api/request_body.h"
 #include "handlers.h"
 #include "model_names.h"
 #include "ollama_body.h"
@@ -71,10 +72,8 @@ Json list_entry(const OllamaContext& context, const ListedModel& model) {
 // All of the store, and the served model under the names that the store does not have; the latest first.
 StatusOr<std::vector<ListedModel>> all_models(const OllamaContext& context) {
   std::vector<ListedModel> models;
-  if (context.store()) {
-    OMNIBUS_ASSIGN_OR_RETURN(const auto stored, context.store()->list());
-    for (const StoredModel& model : stored) models.push_back(listed(model));
-  }
+  OMNIBUS_ASSIGN_OR_RETURN(const auto stored, context.list_stored());
+  for (const StoredModel& model : stored) models.push_back(listed(model));
   for (const std::string& name : context.api().config.model_names) {
     const bool known = std::any_of(models.begin(), models.end(), [&](const ListedModel& model) {
       return same_model_name(model.name, name);
@@ -175,7 +174,8 @@ StatusOr<HttpResponse> handle_ollama_ps(const OllamaContext& context, const Http
 }
 
 StatusOr<HttpResponse> handle_ollama_show(const OllamaContext& context, const HttpRequest& request) {
-  OMNIBUS_ASSIGN_OR_RETURN(const ModelBody asked, parse_model_body(request.body, ModelRoute::kShow));
+  OMNIBUS_ASSIGN_OR_RETURN(const ModelBody asked, parse_model_body(request.body, ModelRoute::kShow,
+                                                                   context.api().config.strict_fields));
   OMNIBUS_ASSIGN_OR_RETURN(const ListedModel model, find_model(context, asked.model));
   const ApiContext& api = context.api();
   std::string chat_template = api.chat_template ? api.chat_template->source() : "";
@@ -190,9 +190,13 @@ StatusOr<HttpResponse> handle_ollama_show(const OllamaContext& context, const Ht
   body["details"] = details_json(details_of(context, model));
   body["model_info"] = std::move(facts["model_info"]);
   body["capabilities"] = Json::array({"completion"});
-  if (template_knows_thinking(chat_template)) body["capabilities"].push_back("thinking");
+  const bool thinks =
+      is_served(context, model) ? served_model_thinks(api) : template_knows_thinking(chat_template);
+  if (thinks) body["capabilities"].push_back("thinking");
   body["modified_at"] = rfc3339(model.modified_ns);
-  return json_response(body);
+  HttpResponse response = json_response(body);
+  add_ignored_fields(response.headers, asked.ignored);
+  return response;
 }
 
 }  // namespace omnibus

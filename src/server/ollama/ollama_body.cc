@@ -1,7 +1,6 @@
 #include "ollama_body.h"
 
 #include <span>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -52,12 +51,11 @@ StatusOr<Json> parse_ollama_json(const std::string& text) {
   return body;
 }
 
-StatusOr<ModelBody> parse_model_body(const std::string& text, ModelRoute route) {
+StatusOr<ModelBody> parse_model_body(const std::string& text, ModelRoute route, bool strict) {
   OMNIBUS_ASSIGN_OR_RETURN(Json json, parse_ollama_json(text));
   ModelBody body;
-  std::vector<std::string> ignored;
-  OMNIBUS_RETURN_IF_ERROR(
-      take_fields(json, model_table(), FieldOptions{static_cast<unsigned>(route), false}, body, ignored));
+  OMNIBUS_RETURN_IF_ERROR(take_fields(json, model_table(), FieldOptions{static_cast<unsigned>(route), strict},
+                                      body, body.ignored));
   if (route != ModelRoute::kCopy) {
     OMNIBUS_RETURN_IF_ERROR(require("model", body.model));
     return body;

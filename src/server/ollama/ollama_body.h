@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "omnibus/base/common/status.h"
 #include "omnibus/server/http/json_body.h"
@@ -20,13 +21,14 @@ StatusOr<Json> parse_ollama_json(const std::string& text);
 enum class ModelRoute : unsigned { kShow = 1, kDelete = 2, kCopy = 4 };
 
 struct ModelBody {
-  std::string model;                // show, delete: never empty
-  bool verbose = false;             // show
-  std::string source, destination;  // copy: never empty
+  std::string model;                 // show, delete: never empty
+  bool verbose = false;              // show
+  std::string source, destination;   // copy: never empty
+  std::vector<std::string> ignored;  // names of what had no effect
 };
 
-// Fields that mean nothing here are left alone: these answers have no room to name them.
-StatusOr<ModelBody> parse_model_body(const std::string& text, ModelRoute route);
+// `strict`: a field that means nothing here is 400.
+StatusOr<ModelBody> parse_model_body(const std::string& text, ModelRoute route, bool strict);
 
 // The fields of these bodies.
 std::shared_ptr<const BodyFields> model_body_fields(ModelRoute route);

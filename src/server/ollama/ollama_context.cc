@@ -14,6 +14,8 @@ namespace omnibus {
 namespace {
 
 constexpr size_t kDiskQueue = 64;
+// Names that nobody has make the disk thread read the store no more often.
+constexpr int64_t kLookAgainNs = 1'000'000'000;
 
 std::optional<ModelStore> open_store(const std::string& home) {
   if (home.empty()) return std::nullopt;
@@ -23,7 +25,9 @@ std::optional<ModelStore> open_store(const std::string& home) {
 }  // namespace
 
 Status store_error_for_client(const Status& error) {
-  if (error_detail(error).http < 500 || error.code() == StatusCode::kUnimplemented) return error;
+  const ErrorDetail detail = error_detail(error);
+  if (detail.http < 500 || detail.code == kStoreBusy || error.code() == StatusCode::kUnimplemented)
+    return error;
   log_error("model store: {}", status_message(error));
   return absl::InternalError("The model store cannot be used; the server's log says why");
 }
@@ -37,8 +41,11 @@ OllamaContext::OllamaContext(ContextPtr api, OllamaConfig config)
     : api_(std::move(api)),
       config_(std::move(config)),
       store_(open_store(config_.store_home)),
+      file_digest_(config_.model_path),
       last_use_ns_(wall_clock_ns()),
-      disk_(1, kDiskQueue) {}
+      disk_(1, kDiskQueue) {
+  if (store_) names_.set(store_->list());
+}
 
 bool OllamaContext::is_served_name(const std::string& name) const {
   const auto& names = api_->config.model_names;
@@ -46,12 +53,24 @@ bool OllamaContext::is_served_name(const std::string& name) const {
                      [&](const std::string& served) { return same_model_name(served, name); });
 }
 
+StatusOr<std::vector<StoredModel>> OllamaContext::list_stored() const {
+  if (!store_) return std::vector<StoredModel>();
+  auto models = store_->list();
+  names_.set(models);
+  return models;
+}
+
+void OllamaContext::look_again() const {
+  int64_t last = looked_ns_;
+  const int64_t now = wall_clock_ns();
+  if (now - last < kLookAgainNs && now >= last) return;
+  if (looked_ns_.compare_exchange_strong(last, now)) (void)disk_.try_post([this] { (void)list_stored(); });
+}
+
 StatusOr<std::optional<StoredModel>> OllamaContext::find_stored(const std::string& name) const {
   // A name that no model of a store can have is not looked for on the disk.
   if (!store_ || !check_model_name(local_model_name(name)).ok()) return std::nullopt;
-  const auto listed = store_->list();
-  if (!listed.ok()) return store_error_for_client(listed.status());
-  const std::vector<StoredModel>& models = *listed;
+  OMNIBUS_ASSIGN_OR_RETURN(const auto models, list_stored());
   for (const StoredModel& model : models) {
     if (same_model_name(model.name, name)) return model;
   }
@@ -66,9 +85,13 @@ StatusOr<std::optional<StoredModel>> OllamaContext::find_stored(const std::strin
 Status OllamaContext::check_served(const std::string& name) const {
   if (api_->config.any_model || is_served_name(name)) return {};
   if (name.empty()) return invalid_field("model", "model is required", "missing_required_parameter");
-  OMNIBUS_ASSIGN_OR_RETURN(const auto stored, find_stored(name));
-  if (!stored) return ollama_model_not_found(name);
-  if (!config_.model_digest.empty() && stored->digest == config_.model_digest) return {};
+  // A name that no model of a store can have is not looked for.
+  if (!store_ || !check_model_name(local_model_name(name)).ok()) return ollama_model_not_found(name);
+  const auto digest = names_.digest_of(name);
+  if (!digest.ok() || !*digest) look_again();
+  if (!digest.ok()) return store_error_for_client(digest.status());
+  if (!*digest) return ollama_model_not_found(name);
+  if (!config_.model_digest.empty() && **digest == config_.model_digest) return {};
   return invalid_field("model", fmt::format("model '{}' is in the store, but this server serves '{}' only",
                                             name, api_->config.model_names.front()));
 }
@@ -87,14 +110,10 @@ int64_t OllamaContext::wanted_until() const {
   return std::max(until, wall_clock_ns());
 }
 
-const std::string& OllamaContext::served_digest() const {
-  if (!served_digest_.empty()) return served_digest_;
-  served_digest_ = config_.model_digest;
-  if (served_digest_.empty() && !config_.model_path.empty()) {
-    if (auto digest = digest_of_file(config_.model_path); digest.ok()) served_digest_ = *std::move(digest);
-  }
-  if (served_digest_.empty()) served_digest_.assign(64, '0');
-  return served_digest_;
+std::string OllamaContext::served_digest() const {
+  if (!config_.model_digest.empty()) return config_.model_digest;
+  const auto digest = config_.model_path.empty() ? std::nullopt : file_digest_.get();
+  return digest.value_or(std::string(64, '0'));
 }
 
 }  // namespace omnibus

@@ -17,11 +17,11 @@ namespace omnibus {
 struct OllamaOptions {
   OllamaOptions();
 
-  SamplingParams sampling;         // with Ollama's defaults; seed and lengths are filled in later
-  std::optional<int64_t> seed;     // absent: drawn
-  int64_t num_predict = -1;        // <= 0: until the context is full
-  std::optional<int64_t> num_ctx;  // absent: the server's
-  int32_t num_keep = 4;            // first tokens of a prompt that truncation leaves alone
+  SamplingParams sampling;             // with Ollama's defaults; seed and lengths are filled in later
+  std::optional<int64_t> seed;         // absent: drawn
+  std::optional<int64_t> num_predict;  // <= 0: until the context is full; absent: the server's default
+  std::optional<int64_t> num_ctx;      // absent: the server's
+  int32_t num_keep = 4;                // first tokens of a prompt that truncation leaves alone
 };
 
 // Checks `options` (an object) against the table. A value of the wrong type is 400 with Ollama's own words.

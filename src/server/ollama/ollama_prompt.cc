@@ -109,8 +109,8 @@ StatusOr<ChatPrompt> chat_prompt(const ApiContext& context, OllamaFields& fields
   if (prompt.ids.size() < static_cast<size_t>(limit)) return prompt;
   if (!fields.truncate) return too_long(prompt.ids.size(), limit);
   std::vector<std::string> told_already;
-  return truncated_chat(context, fields, fields.messages, truncated_limit(limit, fields.options.num_predict),
-                        told_already);
+  return truncated_chat(context, fields, fields.messages,
+                        truncated_limit(limit, fields.options.num_predict.value_or(-1)), told_already);
 }
 
 Status check_context_ids(const ApiContext& context, const Ids& ids) {
@@ -149,6 +149,11 @@ bool template_knows_thinking(const std::string& source) {
          source.find("reasoning_effort") != std::string::npos;
 }
 
+bool served_model_thinks(const ApiContext& context) {
+  if (context.supports_thinking()) return true;
+  return context.chat_template != nullptr && template_knows_thinking(context.chat_template->source());
+}
+
 int32_t context_of(const ApiContext& context, const OllamaFields& fields) {
   return static_cast<int32_t>(
       std::min<int64_t>(fields.options.num_ctx.value_or(context.max_model_len()), context.max_model_len()));
@@ -164,7 +169,7 @@ StatusOr<ChatPrompt> encode_ollama_prompt(const OllamaContext& context, OllamaRo
   if (ids.size() < static_cast<size_t>(limit)) return prompt;
   if (!fields.truncate) return too_long(ids.size(), limit);
   // The first num_keep tokens stay (all of them for -1, as far as they fit), then the end of the prompt.
-  const auto room = static_cast<size_t>(truncated_limit(limit, fields.options.num_predict));
+  const auto room = static_cast<size_t>(truncated_limit(limit, fields.options.num_predict.value_or(-1)));
   const int32_t asked = fields.options.num_keep;
   const size_t keep = std::min(asked < 0 ? room : static_cast<size_t>(asked), room - 1);
   ids.erase(ids.begin() + static_cast<ptrdiff_t>(keep), ids.end() - static_cast<ptrdiff_t>(room - keep));

@@ -16,6 +16,8 @@ namespace omnibus {
 
 // Whether a chat template has a switch for thinking, or writes thoughts itself.
 bool template_knows_thinking(const std::string& source);
+// Whether the served model may be asked to think.
+bool served_model_thinks(const ApiContext& context);
 
 // Tokens of prompt and answer that this request may have.
 int32_t context_of(const ApiContext& context, const OllamaFields& fields);

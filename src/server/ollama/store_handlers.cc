@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "api/request_body.h"
 #include "handlers.h"
 #include "model_names.h"
 #include "ollama_body.h"
@@ -22,6 +23,14 @@ HttpResponse done(int status) {
   HttpResponse response;
   response.status = status;
   response.content_type.clear();
+  return response;
+}
+
+// The next request knows the names as they are now. The change itself is made, whatever is wrong with others.
+HttpResponse changed(const OllamaContext& context, const ModelBody& body) {
+  (void)context.list_stored();
+  HttpResponse response = done(200);
+  add_ignored_fields(response.headers, body.ignored);
   return response;
 }
 
@@ -53,10 +62,10 @@ StatusOr<std::string> digest_of(const HttpRequest& request) {
 }
 
 // The last name of the file that is being served stays, and so does the one it is served by.
-Status check_deletable(const OllamaContext& context, const ModelStore& store, const StoredModel& model) {
+Status check_deletable(const OllamaContext& context, const StoredModel& model) {
   const std::string& served = context.config().model_digest;
   if (served.empty() || model.digest != served) return {};
-  OMNIBUS_ASSIGN_OR_RETURN(const auto models, store.list());
+  OMNIBUS_ASSIGN_OR_RETURN(const auto models, context.list_stored());
   const auto names =
       std::count_if(models.begin(), models.end(), [&](const StoredModel& m) { return m.digest == served; });
   if (names > 1 && !context.is_served_name(model.name)) return {};
@@ -68,25 +77,29 @@ Status check_deletable(const OllamaContext& context, const ModelStore& store, co
 }  // namespace
 
 StatusOr<HttpResponse> handle_ollama_copy(const OllamaContext& context, const HttpRequest& request) {
-  OMNIBUS_ASSIGN_OR_RETURN(const ModelBody body, parse_model_body(request.body, ModelRoute::kCopy));
+  OMNIBUS_ASSIGN_OR_RETURN(const ModelBody body, parse_model_body(request.body, ModelRoute::kCopy,
+                                                                  context.api().config.strict_fields));
   OMNIBUS_ASSIGN_OR_RETURN(const ModelStore* store, store_of(context));
-  OMNIBUS_ASSIGN_OR_RETURN(const std::string destination, new_name(body.destination));
+  OMNIBUS_ASSIGN_OR_RETURN(std::string destination, new_name(body.destination));
   OMNIBUS_ASSIGN_OR_RETURN(const StoredModel source, stored_model(context, body.source));
-  OMNIBUS_ASSIGN_OR_RETURN(const auto replaced, context.find_stored(destination));
-  if (replaced && replaced->digest != source.digest) {
-    OMNIBUS_RETURN_IF_ERROR(check_deletable(context, *store, *replaced));
+  OMNIBUS_ASSIGN_OR_RETURN(const auto found, context.find_stored(destination));
+  // An alias replaces nothing: the new name goes before it.
+  if (found && same_model_name(found->name, destination)) {
+    destination = found->name;  // a name in other letters is the same name
+    if (found->digest != source.digest) OMNIBUS_RETURN_IF_ERROR(check_deletable(context, *found));
   }
   OMNIBUS_RETURN_IF_ERROR(store->copy(source.name, destination));
-  return done(200);
+  return changed(context, body);
 }
 
 StatusOr<HttpResponse> handle_ollama_delete(const OllamaContext& context, const HttpRequest& request) {
-  OMNIBUS_ASSIGN_OR_RETURN(const ModelBody body, parse_model_body(request.body, ModelRoute::kDelete));
+  OMNIBUS_ASSIGN_OR_RETURN(const ModelBody body, parse_model_body(request.body, ModelRoute::kDelete,
+                                                                  context.api().config.strict_fields));
   OMNIBUS_ASSIGN_OR_RETURN(const ModelStore* store, store_of(context));
   OMNIBUS_ASSIGN_OR_RETURN(const StoredModel model, stored_model(context, body.model));
-  OMNIBUS_RETURN_IF_ERROR(check_deletable(context, *store, model));
+  OMNIBUS_RETURN_IF_ERROR(check_deletable(context, model));
   OMNIBUS_RETURN_IF_ERROR(store->remove(model.name));
-  return done(200);
+  return changed(context, body);
 }
 
 StatusOr<HttpResponse> handle_ollama_find_blob(const OllamaContext& context, const HttpRequest& request) {

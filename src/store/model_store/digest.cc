@@ -11,7 +11,8 @@
 
 namespace omnibus {
 
-StatusOr<std::string> sha256_of_fd(int fd, const std::function<void(uint64_t)>& on_bytes) {
+StatusOr<std::string> sha256_of_fd(int fd, const std::function<void(uint64_t)>& on_bytes,
+                                   const std::stop_token& stop) {
   const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
   if (!context || EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) != 1) {
     return absl::InternalError("OpenSSL has no SHA-256");
@@ -19,6 +20,7 @@ StatusOr<std::string> sha256_of_fd(int fd, const std::function<void(uint64_t)>& 
   std::vector<unsigned char> buffer(1 << 20);
   uint64_t offset = 0;
   while (true) {
+    if (stop.stop_requested()) return absl::CancelledError("stopped");
     const ssize_t n = pread(fd, buffer.data(), buffer.size(), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return absl::DataLossError(std::string("reading: ") + std::strerror(errno));

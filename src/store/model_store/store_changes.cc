@@ -61,7 +61,7 @@ StatusOr<StoredModel> find_exactly(const ModelStore& store, const std::string& n
 
 Status ModelStore::copy(const std::string& source, const std::string& destination) const {
   OMNIBUS_RETURN_IF_ERROR(check_model_name(destination));
-  OMNIBUS_ASSIGN_OR_RETURN(const Fd lock, lock_store(home_));
+  OMNIBUS_ASSIGN_OR_RETURN(const Fd lock, try_lock_store(home_));
   OMNIBUS_ASSIGN_OR_RETURN(const StoredModel model, find_exactly(*this, source));
   if (manifest_path(source) == manifest_path(destination)) return {};
   OMNIBUS_ASSIGN_OR_RETURN(Manifest manifest, load_manifest(home_, manifest_path(source)));
@@ -76,7 +76,7 @@ Status ModelStore::copy(const std::string& source, const std::string& destinatio
 }
 
 Status ModelStore::remove(const std::string& name) const {
-  OMNIBUS_ASSIGN_OR_RETURN(const Fd lock, lock_store(home_));
+  OMNIBUS_ASSIGN_OR_RETURN(const Fd lock, try_lock_store(home_));
   OMNIBUS_ASSIGN_OR_RETURN(const StoredModel model, find_exactly(*this, name));
   OMNIBUS_RETURN_IF_ERROR(remove_beneath(home_, manifest_path(model.name)));
   // The folder of the name goes with its last tag; when it is not empty it stays.
@@ -104,7 +104,7 @@ StatusOr<bool> ModelStore::has_blob(const std::string& digest) const {
 
 Status ModelStore::add_blob(const std::string& digest, std::string_view bytes) const {
   if (!is_digest(digest)) return absl::InvalidArgumentError("a digest has 64 lower-case hex digits");
-  OMNIBUS_ASSIGN_OR_RETURN(const Fd lock, lock_store(home_));
+  OMNIBUS_ASSIGN_OR_RETURN(const Fd lock, try_lock_store(home_));
   OMNIBUS_ASSIGN_OR_RETURN(const Fd tmp, open_folder_beneath(home_, "tmp", /*create=*/true));
   const std::string part = "blob-" + digest;
   OMNIBUS_RETURN_IF_ERROR(write_file_in(tmp, part, bytes));
@@ -132,10 +132,10 @@ Status ModelStore::add_blob(const std::string& digest, std::string_view bytes) c
 
 bool is_blob_digest(std::string_view text) { return is_digest(text); }
 
-StatusOr<std::string> digest_of_file(const std::string& path) {
+StatusOr<std::string> digest_of_file(const std::string& path, const std::stop_token& stop) {
   const Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return absl::NotFoundError(errno_text("cannot open", path));
-  return sha256_of_fd(fd.get());
+  return sha256_of_fd(fd.get(), {}, stop);
 }
 
 }  // namespace omnibus

@@ -1,6 +1,14 @@
 // Values of Ollama's API that are read and written by hand: names, durations, times.
-#include <gtest/gtest.h>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
 
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "ollama/file_digest.h"
 #include "ollama/keep_alive.h"
 #include "ollama/model_details.h"
 #include "ollama/model_names.h"
@@ -70,6 +78,42 @@ TEST(Timestamp, Rfc3339WithNanoseconds) {
   EXPECT_EQ(rfc3339(0), "1970-01-01T00:00:00.000000000Z");
   EXPECT_EQ(rfc3339(int64_t{951782400} * kSecond + 7), "2000-02-29T00:00:00.000000007Z");
   EXPECT_EQ(rfc3339(std::numeric_limits<int64_t>::max()), "2262-04-11T23:47:16.854775807Z");
+}
+
+class FileDigestTest : public ::testing::Test {
+ protected:
+  void TearDown() override { std::filesystem::remove(path_); }
+
+  // What get() says as soon as it says something.
+  static std::optional<std::string> wait_for(FileDigest& digest) {
+    for (int i = 0; i < 10'000; ++i) {
+      if (auto known = digest.get()) return known;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return std::nullopt;
+  }
+
+  const std::string path_ = ::testing::TempDir() + fmt::format("omnibus_file_digest_{}", getpid());
+};
+
+TEST_F(FileDigestTest, NobodyWaitsForALargeFile) {
+  std::ofstream(path_).close();
+  std::filesystem::resize_file(path_, uintmax_t{1} << 42);  // sparse: hours of work
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    FileDigest digest(path_);
+    EXPECT_EQ(digest.get(), std::nullopt);
+    EXPECT_EQ(digest.get(), std::nullopt);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+}
+
+TEST_F(FileDigestTest, AFailureIsNotForGood) {
+  FileDigest digest(path_);
+  EXPECT_EQ(digest.get(), std::nullopt);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  std::ofstream(path_) << "hello";
+  EXPECT_EQ(wait_for(digest), "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824");
 }
 
 TEST(ModelDetails, ParameterSizes) {

@@ -4,9 +4,12 @@
 #include <fstream>
 #include <sstream>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "omnibus/store/model_store/model_store.h"
 
@@ -138,6 +141,21 @@ TEST_F(StoreChangesTest, ListSaysWhenAModelChanged) {
   const auto models = store_->list();
   ASSERT_TRUE(models.ok());
   EXPECT_GT(models->front().modified_ns, int64_t{1'600'000'000} * 1'000'000'000);
+}
+
+// A pull has the lock for as long as it downloads.
+TEST_F(StoreChangesTest, ChangesDoNotWaitForSomebodyElses) {
+  add("a:1b", kWorld, "hello world");
+  const int lock = open((store_->home() + "/lock").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(flock(lock, LOCK_EX | LOCK_NB), 0);
+  for (const Status& status :
+       {store_->copy("a:1b", "b:1b"), store_->remove("a:1b"), store_->add_blob(kHello, "hello")}) {
+    EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status;
+    EXPECT_EQ(error_detail(status).code, kStoreBusy) << status;
+  }
+  EXPECT_THAT(names(), ElementsAre("a:1b"));
+  close(lock);
+  EXPECT_TRUE(store_->copy("a:1b", "b:1b").ok());
 }
 
 TEST(DigestOfFile, IsSha256) {

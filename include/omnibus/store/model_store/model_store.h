@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,8 +51,11 @@ struct PullOptions {
   std::function<void(const PullProgress&)> on_progress;
 };
 
+// The code of a change that was not made because somebody else, maybe another process, changes the store.
+inline constexpr char kStoreBusy[] = "store_busy";
+
 // No state beyond the path: every method looks at the disk. Safe from any thread; two pulls wait for each
-// other, also across processes.
+// other, also across processes. copy, remove and add_blob wait for nobody: UNAVAILABLE with code kStoreBusy.
 class ModelStore {
  public:
   // `home` need not exist until something is pulled.
@@ -92,7 +96,7 @@ Status check_model_name(std::string_view name);
 
 // Exactly 64 lower-case hex digits.
 bool is_blob_digest(std::string_view text);
-// SHA-256 of a file anywhere, as 64 hex digits.
-StatusOr<std::string> digest_of_file(const std::string& path);
+// SHA-256 of a file anywhere, as 64 hex digits. CANCELLED soon after a stop is requested.
+StatusOr<std::string> digest_of_file(const std::string& path, const std::stop_token& stop = {});
 
 }  // namespace omnibus
