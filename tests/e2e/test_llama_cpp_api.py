@@ -220,6 +220,16 @@ def test_timings_per_token(server):
     assert [p["timings"]["predicted_n"] for p in parts] == [p["tokens_predicted"] for p in parts]
     assert all("timings" not in p for p in chunks(server)[:-1])
 
+def test_number_of_probabilities(pool):
+    error = refused(pool(HI, "--max-logprobs", "3"), {"prompt": "hi", "n_probs": 4})
+    assert (error["param"], error["code"]) == ("n_probs", "integer_above_max_value")
+    unlimited = pool(HI, "--max-logprobs", "-1")
+    assert complete(unlimited)["content"] == TEXT
+    few = complete(unlimited, n_probs=30, n_predict=1)["completion_probabilities"][0]["top_logprobs"]
+    all_there_are = complete(unlimited, n_probs=2**31 - 1, n_predict=1)["completion_probabilities"][0]["top_logprobs"]
+    assert len(few) == 30 and len({t["id"] for t in all_there_are}) == len(all_there_are) > 256
+
+
 
 # Prompts.
 
