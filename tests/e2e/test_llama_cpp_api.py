@@ -186,6 +186,16 @@ def test_seeds(pool):
 
 def test_several(server):
     both = complete(server, ["hi", "yo"])
+@pytest.mark.parametrize(("flags", "seed"), [((), {}), ((), {"seed": -1}), (("--seed", "42"), {"seed": -1})])
+def test_prompts_of_a_list_draw_each_for_itself(pool, flags, seed):
+    server = pool(FLAT, *flags)
+    body = complete(server, ["q"] * 3, n_predict=30, **seed)
+    assert len({b["content"] for b in body}) == 3
+    for answer in body:
+        again = complete(server, "q", n_predict=30, seed=answer["generation_settings"]["seed"])
+        assert again["content"] == answer["content"]
+
+
     assert [(b["index"], b["content"], b["prompt"]) for b in both] == [(0, TEXT, "hi"), (1, "ok", "yo")]
     for name in ("n_cmpl", "n"):
         twice = complete(server, "yo", **{name: 2})

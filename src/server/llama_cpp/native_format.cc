@@ -98,6 +98,7 @@ Json NativeFormat::partial(int32_t index, const RequestOutput& output) const {
 }
 
 Json NativeFormat::final(int32_t index, const RequestOutput& output, std::string content, Json tokens) const {
+  const auto prompt = static_cast<size_t>(index / options_.choices_per_prompt);
   const int64_t predicted = output.usage.completion_tokens;
   const bool by_length = output.finish_reason == FinishReason::kLength;
   Json out;
@@ -109,8 +110,9 @@ Json NativeFormat::final(int32_t index, const RequestOutput& output, std::string
   out["model"] = options_.model;
   out["tokens_predicted"] = predicted;
   out["tokens_evaluated"] = output.usage.prompt_tokens;
-  out["generation_settings"] = options_.settings;
-  out["prompt"] = options_.prompts[static_cast<size_t>(index / options_.choices_per_prompt)];
+  Json& settings = out["generation_settings"] = options_.settings;
+  if (options_.seed_per_prompt) settings["seed"] = settings["seed"].get<uint64_t>() + prompt;
+  out["prompt"] = options_.prompts[prompt];
   out["has_new_line"] = static_cast<bool>(new_line_[static_cast<size_t>(index)]);
   // Ended by the context, not by what was asked for.
   out["truncated"] = by_length && (options_.n_predict < 0 || predicted < options_.n_predict);

@@ -103,8 +103,8 @@ void resolve_seed(const ApiContext& context, NativeFields& f) {
     f.sampling.seed = static_cast<uint64_t>(*f.seed);
   } else {
     // Its clients hold a seed in 32 bits.
-    f.sampling.seed = !f.seed && context.config.seed ? *context.config.seed : random_seed() >> 33;
-    f.seed.reset();
+    f.seed_drawn = f.seed || !context.config.seed;
+    f.sampling.seed = f.seed_drawn ? random_seed() >> 33 : *context.config.seed;
   }
 }
 
