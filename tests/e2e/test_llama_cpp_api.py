@@ -139,6 +139,8 @@ def test_answer_to_the_end_of_the_context(pool):
     assert "exceeds the available context size" in error["message"]
     assert (error["type"], error["code"], error["param"]) == (
         "exceed_context_size_error", "context_length_exceeded", "prompt")
+    assert (error["n_prompt_tokens"], error["n_ctx"]) == (64, 64)
+    assert "n_ctx" not in refused(server, {"prompt": "hi", "n_predict": "x"})
 
 
 def test_default_max_tokens(pool):
