@@ -186,8 +186,6 @@ def test_seeds(pool):
     assert complete(server, "q", n_predict=9, seed=seed)["content"] == drawn["content"]
 
 
-def test_several(server):
-    both = complete(server, ["hi", "yo"])
 @pytest.mark.parametrize(("flags", "seed"), [((), {}), ((), {"seed": -1}), (("--seed", "42"), {"seed": -1})])
 def test_prompts_of_a_list_draw_each_for_itself(pool, flags, seed):
     server = pool(FLAT, *flags)
@@ -198,6 +196,8 @@ def test_prompts_of_a_list_draw_each_for_itself(pool, flags, seed):
         assert again["content"] == answer["content"]
 
 
+def test_several(server):
+    both = complete(server, ["hi", "yo"])
     assert [(b["index"], b["content"], b["prompt"]) for b in both] == [(0, TEXT, "hi"), (1, "ok", "yo")]
     for name in ("n_cmpl", "n"):
         twice = complete(server, "yo", **{name: 2})
@@ -220,6 +220,16 @@ def test_probabilities(pool):
     assert len(complete(server, "q", logprobs=1)["completion_probabilities"][0]["top_logprobs"]) == 1
 
 
+def test_number_of_probabilities(pool):
+    error = refused(pool(HI, "--max-logprobs", "3"), {"prompt": "hi", "n_probs": 4})
+    assert (error["param"], error["code"]) == ("n_probs", "integer_above_max_value")
+    unlimited = pool(HI, "--max-logprobs", "-1")
+    assert complete(unlimited)["content"] == TEXT
+    few = complete(unlimited, n_probs=30, n_predict=1)["completion_probabilities"][0]["top_logprobs"]
+    all_there_are = complete(unlimited, n_probs=2**31 - 1, n_predict=1)["completion_probabilities"][0]["top_logprobs"]
+    assert len(few) == 30 and len({t["id"] for t in all_there_are}) == len(all_there_are) > 256
+
+
 def test_response_fields(server):
     body = complete(server, response_fields=["content", "generation_settings/n_predict", "no/such", "prompt"], n_predict=2)
     assert body == {"content": "Hello", "generation_settings/n_predict": 2, "prompt": "hi"}
@@ -231,16 +241,6 @@ def test_timings_per_token(server):
     parts = chunks(server, timings_per_token=True)[:-1]
     assert [p["timings"]["predicted_n"] for p in parts] == [p["tokens_predicted"] for p in parts]
     assert all("timings" not in p for p in chunks(server)[:-1])
-
-def test_number_of_probabilities(pool):
-    error = refused(pool(HI, "--max-logprobs", "3"), {"prompt": "hi", "n_probs": 4})
-    assert (error["param"], error["code"]) == ("n_probs", "integer_above_max_value")
-    unlimited = pool(HI, "--max-logprobs", "-1")
-    assert complete(unlimited)["content"] == TEXT
-    few = complete(unlimited, n_probs=30, n_predict=1)["completion_probabilities"][0]["top_logprobs"]
-    all_there_are = complete(unlimited, n_probs=2**31 - 1, n_predict=1)["completion_probabilities"][0]["top_logprobs"]
-    assert len(few) == 30 and len({t["id"] for t in all_there_are}) == len(all_there_are) > 256
-
 
 
 # Prompts.
@@ -407,6 +407,20 @@ def test_infill(pool):
     # Text that spells a control token stays text.
     body = server.post("/infill", {"input_prefix": FIM[2], "input_suffix": "", "n_predict": 1}).json()
     assert body["tokens_evaluated"] == len(FIM[2]) + 3
+
+
+def test_infill_of_files_without_names(pool):
+    server = pool(script(says("mid"), specials=[*SPECIALS, *FIM]))
+    for file in ({"text": "a"}, {"text": "a", "filename": None}):
+        body = {"input_prefix": "x", "input_suffix": "y", "input_extra": [file]}
+        assert server.post("/infill", body).json()["prompt"].startswith("\n\n--- file\na<|fim_prefix|>")
+
+
+def test_limit_of_infill_counts_all_that_is_encoded(pool):
+    server = pool(script(says("mid"), specials=[*SPECIALS, *FIM]))
+    extra = [{"text": "a" * (6 << 20)}, {"text": "b", "filename": "n" * (10 << 20)}]
+    error = refused(server, {"input_prefix": "x", "input_suffix": "y", "input_extra": extra}, "/infill", 413)
+    assert (error["code"], error["param"]) == ("string_above_max_length", "input_prefix")
 
 
 def test_infill_with_names_of_files(pool):
