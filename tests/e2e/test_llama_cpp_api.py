@@ -117,6 +117,17 @@ def test_every_split_gives_the_same_answer(pool):
         assert events[-1]["has_new_line"] is False
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_headers_of_openai_stay_there(server, stream):
+    bodies = {"/completion": {"prompt": "hi"}, "/api/generate": {"prompt": "hi", "model": "replay"}}
+    for path, body in bodies.items():
+        answer = server.post(path, {**body, "stream": stream})
+        assert answer.status_code == 200, answer.text
+        assert not [name for name in answer.headers if name.lower().startswith("openai-")], path
+    answer = server.post("/v1/completions", {"prompt": "hi", "stream": stream})
+    assert int(answer.headers["openai-processing-ms"]) >= 0
+
+
 def test_lengths(server):
     limited = complete(server, n_predict=2)
     assert (limited["content"], limited["stop_type"], limited["truncated"]) == ("Hello", "limit", False)
