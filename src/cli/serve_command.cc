@@ -94,8 +94,19 @@ StatusOr<Json> template_kwargs(const std::string& text) {
                   kwargs.ok() ? "must be a JSON object" : status_message(kwargs.status())));
 }
 
+// No request could ask for another: JSON is UTF-8.
+Status check_served_names(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const std::string shown = Json(name).dump(-1, ' ', false, Json::error_handler_t::replace);
+    if (Json::parse(shown) == name) continue;
+    return absl::InvalidArgumentError(fmt::format("--served-model-name: {} is not UTF-8", shown));
+  }
+  return {};
+}
+
 StatusOr<ApiConfig> api_config(const ServeConfig& config, const ServedModel& model) {
   ApiConfig api;
+  OMNIBUS_RETURN_IF_ERROR(check_served_names(config.served_model_names));
   OMNIBUS_ASSIGN_OR_RETURN(api.default_template_kwargs, template_kwargs(config.default_chat_template_kwargs));
   api.default_max_tokens = config.default_max_tokens.value_or(0);
   api.slots = config.slots;

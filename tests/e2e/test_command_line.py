@@ -139,3 +139,10 @@ def test_help_is_a_word():
 def test_a_variable_that_means_nothing_is_named():
     result = run("version", env={"OMNIBUS_PROT": "1", "OMNIBUS_PORT": "1"})
     assert result.returncode == 0 and "OMNIBUS_PROT" in result.stderr and "OMNIBUS_PORT" not in result.stderr
+
+
+def test_a_served_name_that_is_no_text(tmp_path):
+    path = tmp_path / "script"
+    path.write_text('{"pieces":["a"]}')
+    result = run("--script", str(path), "--port", "0", "--served-model-name", b"a\xff", name="omnibus-replay")
+    assert result.returncode == 1 and "--served-model-name" in result.stderr and "not UTF-8" in result.stderr

@@ -117,6 +117,17 @@ def test_every_split_gives_the_same_answer(pool):
         assert events[-1]["has_new_line"] is False
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_headers_of_openai_stay_there(server, stream):
+    bodies = {"/completion": {"prompt": "hi"}, "/api/generate": {"prompt": "hi", "model": "replay"}}
+    for path, body in bodies.items():
+        answer = server.post(path, {**body, "stream": stream})
+        assert answer.status_code == 200, answer.text
+        assert not [name for name in answer.headers if name.lower().startswith("openai-")], path
+    answer = server.post("/v1/completions", {"prompt": "hi", "stream": stream})
+    assert int(answer.headers["openai-processing-ms"]) >= 0
+
+
 def test_lengths(server):
     limited = complete(server, n_predict=2)
     assert (limited["content"], limited["stop_type"], limited["truncated"]) == ("Hello", "limit", False)
@@ -139,6 +150,8 @@ def test_answer_to_the_end_of_the_context(pool):
     assert "exceeds the available context size" in error["message"]
     assert (error["type"], error["code"], error["param"]) == (
         "exceed_context_size_error", "context_length_exceeded", "prompt")
+    assert (error["n_prompt_tokens"], error["n_ctx"]) == (64, 64)
+    assert "n_ctx" not in refused(server, {"prompt": "hi", "n_predict": "x"})
 
 
 def test_default_max_tokens(pool):
@@ -184,6 +197,16 @@ def test_seeds(pool):
     assert complete(server, "q", n_predict=9, seed=seed)["content"] == drawn["content"]
 
 
+@pytest.mark.parametrize(("flags", "seed"), [((), {}), ((), {"seed": -1}), (("--seed", "42"), {"seed": -1})])
+def test_prompts_of_a_list_draw_each_for_itself(pool, flags, seed):
+    server = pool(FLAT, *flags)
+    body = complete(server, ["q"] * 3, n_predict=30, **seed)
+    assert len({b["content"] for b in body}) == 3
+    for answer in body:
+        again = complete(server, "q", n_predict=30, seed=answer["generation_settings"]["seed"])
+        assert again["content"] == answer["content"]
+
+
 def test_several(server):
     both = complete(server, ["hi", "yo"])
     assert [(b["index"], b["content"], b["prompt"]) for b in both] == [(0, TEXT, "hi"), (1, "ok", "yo")]
@@ -206,6 +229,16 @@ def test_probabilities(pool):
     assert first["top_logprobs"][0]["logprob"] - first["top_logprobs"][1]["logprob"] == pytest.approx(2.4, abs=1e-4)
     assert "completion_probabilities" not in complete(server, "q", n_probs=0)
     assert len(complete(server, "q", logprobs=1)["completion_probabilities"][0]["top_logprobs"]) == 1
+
+
+def test_number_of_probabilities(pool):
+    error = refused(pool(HI, "--max-logprobs", "3"), {"prompt": "hi", "n_probs": 4})
+    assert (error["param"], error["code"]) == ("n_probs", "integer_above_max_value")
+    unlimited = pool(HI, "--max-logprobs", "-1")
+    assert complete(unlimited)["content"] == TEXT
+    few = complete(unlimited, n_probs=30, n_predict=1)["completion_probabilities"][0]["top_logprobs"]
+    all_there_are = complete(unlimited, n_probs=2**31 - 1, n_predict=1)["completion_probabilities"][0]["top_logprobs"]
+    assert len(few) == 30 and len({t["id"] for t in all_there_are}) == len(all_there_are) > 256
 
 
 def test_response_fields(server):
@@ -385,6 +418,20 @@ def test_infill(pool):
     # Text that spells a control token stays text.
     body = server.post("/infill", {"input_prefix": FIM[2], "input_suffix": "", "n_predict": 1}).json()
     assert body["tokens_evaluated"] == len(FIM[2]) + 3
+
+
+def test_infill_of_files_without_names(pool):
+    server = pool(script(says("mid"), specials=[*SPECIALS, *FIM]))
+    for file in ({"text": "a"}, {"text": "a", "filename": None}):
+        body = {"input_prefix": "x", "input_suffix": "y", "input_extra": [file]}
+        assert server.post("/infill", body).json()["prompt"].startswith("\n\n--- file\na<|fim_prefix|>")
+
+
+def test_limit_of_infill_counts_all_that_is_encoded(pool):
+    server = pool(script(says("mid"), specials=[*SPECIALS, *FIM]))
+    extra = [{"text": "a" * (6 << 20)}, {"text": "b", "filename": "n" * (10 << 20)}]
+    error = refused(server, {"input_prefix": "x", "input_suffix": "y", "input_extra": extra}, "/infill", 413)
+    assert (error["code"], error["param"]) == ("string_above_max_length", "input_prefix")
 
 
 def test_infill_with_names_of_files(pool):

@@ -12,7 +12,8 @@ namespace omnibus {
 namespace {
 
 constexpr int64_t kMany = 1 << 30;
-// No route takes more (openai_api.cc), so a larger limit would promise what is not kept.
+// No route takes more (kGenerationBodyBytes in route_table.h), so a larger limit would promise what is not
+// kept.
 constexpr int64_t kMaxBodyBytes = 32 << 20;
 
 void declare_log(OptionSet& options, LogConfig& log) {
@@ -187,7 +188,7 @@ struct AllCommands {
   RunConfig run_config;
   PullConfig pull_config;
   ShowConfig show_config;
-  OptionSet serve{"serve", "Serve a model over HTTP (OpenAI's API)"};
+  OptionSet serve{"serve", "Serve a model over HTTP (the APIs of OpenAI, Ollama and llama.cpp)"};
   OptionSet run{"run", "Talk to a model in the terminal"};
   OptionSet pull{"pull", "Fetch a model into the store"};
   OptionSet list{"list", "List the models in the store"};

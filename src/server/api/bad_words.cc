@@ -13,7 +13,7 @@ std::vector<std::vector<TokenId>> bad_word_sequences(const Tokenizer& tokenizer,
     const std::string bare = start == std::string::npos ? word : word.substr(start);
     std::vector<TokenId> plain = tokenizer.encode(bare, /*trusted=*/true);
     std::vector<TokenId> spaced = tokenizer.encode(" " + bare, /*trusted=*/true);
-    const bool other = plain.size() == spaced.size() && plain.front() != spaced.front();
+    const bool other = !plain.empty() && plain.size() == spaced.size() && plain.front() != spaced.front();
     sequences.push_back(std::move(plain));
     if (other) sequences.push_back(std::move(spaced));
   }

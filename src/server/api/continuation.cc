@@ -45,7 +45,8 @@ StatusOr<std::string> mark_final_message(Json& messages) {
 Status cut_at_mark(std::string_view message, RenderedPrompt& prompt) {
   const std::string_view text = prompt.text;
   const size_t mark = text.rfind(kTrimmedMark);
-  if (mark == std::string_view::npos || text.find(stripped(message)) == std::string_view::npos) {
+  // In front of the mark and nowhere else: looking for long texts in long texts takes forever.
+  if (mark == std::string_view::npos || !stripped_at_end(text.substr(0, mark)).ends_with(stripped(message))) {
     return invalid_field(kField,
                          "'continue_final_message': the chat template leaves the last message out, or a part "
                          "of it");

@@ -1,5 +1,5 @@
-// FieldRule: what one field of a request may be. One table per kind of request (generation_fields.cc,
-// token_handlers.cc) declares name, type, bounds, verdict and how the value is taken; validation walks it.
+// FieldRule: what one field of a request may be. Each door has a table per kind of request, which
+// declares name, type, bounds, verdict and how the value is taken; validation walks it.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,6 @@
 
 namespace omnibus {
 
-// Routes that a field belongs to, as a set of bits.
-inline constexpr unsigned kOnChat = 1, kOnCompletions = 2, kOnTokenize = 4, kOnDetokenize = 8;
-
 enum class FieldType { kBool, kInteger, kNumber, kString, kArray, kObject, kAny };
 
 // kIgnored: a harmless hint, named in x-omnibus-ignored-fields. kUnsupported: 400 unsupported_parameter,
@@ -27,7 +24,7 @@ inline constexpr double kNoBound = std::numeric_limits<double>::infinity();
 
 struct FieldRule {
   std::string_view name = {};
-  unsigned routes = 0;
+  unsigned routes = 0;  // that the field belongs to: a set of bits, each door's own
   FieldType type = FieldType::kAny;
   // Of a number its value, of a string its bytes, of an array or object its items; inclusive.
   double min = -kNoBound;

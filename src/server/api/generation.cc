@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "omnibus/base/common/clock.h"
 #include "omnibus/base/common/log.h"
 
 #include "best_choices.h"
@@ -26,7 +25,6 @@ Generation::Generation(AsyncEngine* engine, ReplyPtr reply, std::unique_ptr<Answ
       reply_(std::move(reply)),
       format_(std::move(format)),
       options_(std::move(options)),
-      started_ns_(SteadyClock().now_ns()),
       choices_(prompts * static_cast<size_t>(options_.choices_per_prompt)),
       held_(choices_.size()),
       usage_(choices_.size()),
@@ -116,13 +114,6 @@ void Generation::add_usage(int32_t choice, const RequestUsage& usage) {
   known = usage;
 }
 
-std::vector<std::pair<std::string, std::string>> Generation::answer_headers() const {
-  auto headers = options_.headers;
-  const int64_t elapsed_ms = (SteadyClock().now_ns() - started_ns_) / 1'000'000;
-  headers.emplace_back("openai-processing-ms", std::to_string(elapsed_ms));
-  return headers;
-}
-
 void Generation::stream(int32_t choice, RequestOutput output) {
   const auto slot = static_cast<size_t>(choice);
   if (held_[slot]) {
@@ -139,8 +130,7 @@ void Generation::stream(int32_t choice, RequestOutput output) {
   if (!begun_) {
     begun_ = true;
     HttpResponse head = format_->stream_head();
-    const auto headers = answer_headers();
-    head.headers.insert(head.headers.end(), headers.begin(), headers.end());
+    head.headers.insert(head.headers.end(), options_.headers.begin(), options_.headers.end());
     reply_->begin(std::move(head));
   }
   std::string events = format_->stream_update(choice, output, totals_);
@@ -156,8 +146,7 @@ void Generation::gather(int32_t choice, RequestOutput output) {
     choices_ = best_choices(std::move(choices_), options_.choices_per_prompt, options_.choices_kept);
   }
   HttpResponse response = format_->whole(choices_, totals_);
-  const auto headers = answer_headers();
-  response.headers.insert(response.headers.end(), headers.begin(), headers.end());
+  response.headers.insert(response.headers.end(), options_.headers.begin(), options_.headers.end());
   reply_->send(std::move(response));
   closed_ = true;
 }

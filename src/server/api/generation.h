@@ -42,8 +42,6 @@ class Generation : public std::enable_shared_from_this<Generation> {
   void submit_all(std::vector<GenerateRequest> requests);
   void on_output(size_t prompt, RequestOutput output);
   bool deliver(int32_t choice, RequestOutput output);
-  // Those of the options, and how long it took to get here.
-  std::vector<std::pair<std::string, std::string>> answer_headers() const;
   void stream(int32_t choice, RequestOutput output);
   void gather(int32_t choice, RequestOutput output);
   void add_usage(int32_t choice, const RequestUsage& usage);
@@ -56,7 +54,6 @@ class Generation : public std::enable_shared_from_this<Generation> {
   const ReplyPtr reply_;
   const std::unique_ptr<AnswerFormat> format_;
   const GenerationOptions options_;
-  const int64_t started_ns_;
 
   std::mutex mutex_;
   std::vector<RequestId> ids_;          // of the prompts submitted so far

@@ -1,6 +1,8 @@
 #include "logprob_json.h"
 
 #include <algorithm>
+#include <unordered_set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -24,6 +26,26 @@ Json chat_entry(const TokenLogprob& token, const std::string& bytes, bool as_ids
   entry["bytes"] = bytes_json(bytes);
   return entry;
 }
+
+// An object of many members: ordered_json looks through all it has for each key, which takes minutes when
+// there is a member for each token of a vocabulary.
+class WideObject {
+ public:
+  explicit WideObject(size_t members) {
+    keys_.reserve(members);
+    members_.reserve(members);
+  }
+
+  // The first value of a key stays.
+  void add(const std::string& key, Json value) {
+    if (keys_.insert(key).second) members_.emplace_back(key, std::move(value));
+  }
+  Json take() { return std::move(members_); }
+
+ private:
+  std::unordered_set<std::string> keys_;
+  Json::object_t members_;
+};
 
 }  // namespace
 
@@ -55,18 +77,20 @@ Json prompt_logprobs_json(const std::vector<PositionLogprobs>& positions, int32_
       out.push_back(nullptr);
       continue;
     }
-    Json entry = Json::object();
+    const size_t alternatives = std::min(position.top.size(), static_cast<size_t>(top));
+    WideObject entry(alternatives + 1);
     const auto add = [&](const TokenLogprob& token, int32_t rank, const std::string& bytes) {
-      Json& value = entry[std::to_string(token.id)];
+      Json value;
       value["logprob"] = token.logprob;
       value["rank"] = rank;
       value["decoded_token"] = logprob_token_text(token.id, bytes, false);
+      entry.add(std::to_string(token.id), std::move(value));
     };
     add(position.sampled, position.rank, position.token_bytes);
-    for (size_t i = 0; i < std::min(position.top.size(), static_cast<size_t>(top)); ++i) {
+    for (size_t i = 0; i < alternatives; ++i) {
       add(position.top[i], static_cast<int32_t>(i) + 1, position.top_bytes[i]);
     }
-    out.push_back(std::move(entry));
+    out.push_back(entry.take());
   }
   return out;
 }
@@ -102,14 +126,13 @@ Json LegacyLogprobs::take() {
       continue;
     }
     values.push_back(p.sampled.logprob);
-    Json top = Json::object();
+    // Tokens of equal text collide: the likelier one stays.
+    WideObject top(p.top.size() + 1);
     for (size_t k = 0; k < p.top.size(); ++k) {
-      // Tokens of equal text collide: the likelier one stays.
-      const std::string other = logprob_token_text(p.top[k].id, p.top_bytes[k], as_ids_);
-      if (!top.contains(other)) top[other] = p.top[k].logprob;
+      top.add(logprob_token_text(p.top[k].id, p.top_bytes[k], as_ids_), p.top[k].logprob);
     }
-    if (!top.contains(text)) top[text] = p.sampled.logprob;
-    tops.push_back(std::move(top));
+    top.add(text, p.sampled.logprob);
+    tops.push_back(top.take());
   }
   Json out;
   out["tokens"] = std::move(tokens);

@@ -243,7 +243,8 @@ void Page::example(const std::string& path, const std::string& method, const Jso
   if (const auto body = operation.find("requestBody"); body != operation.end()) {
     const Json& content = (*body)["content"].begin().value();
     if (content.contains("example")) {
-      command += " \\\n  -H 'Content-Type: application/json' -d '" + content["example"].dump(2) + "'";
+      command += " \\\n  -H 'Content-Type: application/json' -d '" +
+                 content["example"].dump(2, ' ', false, Json::error_handler_t::replace) + "'";
     } else {
       command += " --data-binary @FILE";
     }

@@ -55,6 +55,7 @@ NativeFormatOptions format_options(const ApiContext& context, const NativeFields
   NativeFormatOptions format;
   format.model = context.answer_model(fields.model);
   format.settings = native_settings(context, fields);
+  format.seed_per_prompt = fields.seed_drawn;
   for (const std::vector<TokenId>& ids : prompts) {
     format.prompts.push_back(context.tokenizer().decode(ids, /*skip_special_tokens=*/false));
   }
@@ -91,6 +92,8 @@ Status start(const ApiContext& context, unsigned route, const HttpRequest& reque
     GenerateRequest& one = requests.emplace_back();
     one.prompt_token_ids = std::move(prompts[i]);
     one.sampling = fields.sampling;
+    // Each prompt of a list draws like a request of its own.
+    if (fields.seed_drawn) one.sampling.seed += i;
     one.n = n_cmpl;
     one.tenant_salt = request.tenant.empty() ? "" : request.tenant + "@";
   }

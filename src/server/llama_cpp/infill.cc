@@ -52,10 +52,10 @@ Status check_extra(const Json& extra) {
       return invalid_field(place, fmt::format("Invalid '{}': must be an object", place), "invalid_type");
     }
     const auto text = extra[i].find("text");
-    if (text == extra[i].end()) return missing(place + ".text");
+    if (text == extra[i].end() || text->is_null()) return missing(place + ".text");
     for (const char* key : {"text", "filename"}) {
       const auto it = extra[i].find(key);
-      if (it == extra[i].end() || it->is_string()) continue;
+      if (it == extra[i].end() || it->is_null() || it->is_string()) continue;
       return invalid_field(
           place + "." + key,
           fmt::format("Invalid '{}.{}': must be a string, got {}", place, key, quote_value(*it)),
@@ -63,6 +63,12 @@ Status check_extra(const Json& extra) {
     }
   }
   return {};
+}
+
+// Of an element that has passed check_extra.
+std::string name_of(const Json& file) {
+  const auto it = file.find("filename");
+  return it == file.end() || it->is_null() ? "file" : it->get<std::string>();
 }
 
 Status check_inputs(const NativeFields& f) {
@@ -76,7 +82,9 @@ Status check_inputs(const NativeFields& f) {
   size_t bytes = f.input_prefix.get_ref<const std::string&>().size() +
                  f.input_suffix.get_ref<const std::string&>().size();
   if (f.prompt.is_string()) bytes += f.prompt.get_ref<const std::string&>().size();
-  for (const Json& file : f.input_extra) bytes += file["text"].get_ref<const std::string&>().size();
+  for (const Json& file : f.input_extra) {
+    bytes += name_of(file).size() + file["text"].get_ref<const std::string&>().size();
+  }
   if (bytes <= kMaxPromptBytes) return {};
   return with_detail(
       absl::InvalidArgumentError(
@@ -104,8 +112,7 @@ class InfillWriter {
     }
     for (const Json& file : files) {
       if (separated) token(fim.separator);
-      text((separated ? "" : "\n\n--- ") + file.value("filename", std::string("file")) + "\n" +
-           file["text"].get<std::string>());
+      text((separated ? "" : "\n\n--- ") + name_of(file) + "\n" + file["text"].get<std::string>());
     }
     if (!separated) return;
     token(fim.separator);

@@ -37,6 +37,7 @@ struct NativeFields {
   Json logit_bias;          // null: none
   std::optional<int64_t> n_predict, max_completion_tokens, max_tokens;  // one thing: the first that is given
   std::optional<int64_t> seed;
+  bool seed_drawn = false;                   // sampling.seed is neither the request's nor the server's
   std::optional<int32_t> n_probs, logprobs;  // likewise
   std::optional<int32_t> n_cmpl, n;          // likewise
 

@@ -7,7 +7,6 @@
 
 #include "api/logprob_json.h"
 #include "llama_cpp_error.h"
-#include "openai/error_json.h"
 #include "timings.h"
 
 namespace omnibus {
@@ -69,7 +68,7 @@ class NativeFormat final : public AnswerFormat {
   std::string stream_update(int32_t index, const RequestOutput& output, const UsageTotals& usage) override;
   std::string stream_end(const UsageTotals& /*usage*/) override { return {}; }
   std::string stream_error(const Status& error) override {
-    return sse_event(dump_json(error_json(as_llama_cpp_error(error))));
+    return sse_event(dump_json(llama_cpp_error_json(error)));
   }
   HttpResponse whole(const std::vector<ChoiceResult>& choices, const UsageTotals& usage) override;
   HttpResponse error(const Status& error) override { return render_llama_cpp_error(error, {}); }
@@ -99,6 +98,7 @@ Json NativeFormat::partial(int32_t index, const RequestOutput& output) const {
 
 Json NativeFormat::final(int32_t index, const RequestOutput& output, std::string content, Json tokens) const {
   const int64_t predicted = output.usage.completion_tokens;
+  const auto prompt = static_cast<size_t>(index / options_.choices_per_prompt);
   const bool by_length = output.finish_reason == FinishReason::kLength;
   Json out;
   out["index"] = index;
@@ -109,8 +109,9 @@ Json NativeFormat::final(int32_t index, const RequestOutput& output, std::string
   out["model"] = options_.model;
   out["tokens_predicted"] = predicted;
   out["tokens_evaluated"] = output.usage.prompt_tokens;
-  out["generation_settings"] = options_.settings;
-  out["prompt"] = options_.prompts[static_cast<size_t>(index / options_.choices_per_prompt)];
+  Json& settings = out["generation_settings"] = options_.settings;
+  if (options_.seed_per_prompt) settings["seed"] = settings["seed"].get<uint64_t>() + prompt;
+  out["prompt"] = options_.prompts[prompt];
   out["has_new_line"] = static_cast<bool>(new_line_[static_cast<size_t>(index)]);
   // Ended by the context, not by what was asked for.
   out["truncated"] = by_length && (options_.n_predict < 0 || predicted < options_.n_predict);

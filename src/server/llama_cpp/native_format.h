@@ -13,7 +13,8 @@ namespace omnibus {
 
 struct NativeFormatOptions {
   std::string model;
-  Json settings;  // generation_settings
+  Json settings;                 // generation_settings
+  bool seed_per_prompt = false;  // prompt i has the seed of `settings` plus i
   std::vector<std::string>
       prompts;  // as text, control tokens included; choice i is of prompt i / choices_per_prompt
   int32_t choices_per_prompt = 1;

@@ -7,6 +7,7 @@
 
 #include "omnibus/base/common/rng.h"
 
+#include "api/request_params.h"
 #include "native_prompt.h"
 
 namespace omnibus {
@@ -102,8 +103,8 @@ void resolve_seed(const ApiContext& context, NativeFields& f) {
     f.sampling.seed = static_cast<uint64_t>(*f.seed);
   } else {
     // Its clients hold a seed in 32 bits.
-    f.sampling.seed = !f.seed && context.config.seed ? *context.config.seed : random_seed() >> 33;
-    f.seed.reset();
+    f.seed_drawn = f.seed || !context.config.seed;
+    f.sampling.seed = f.seed_drawn ? random_seed() >> 33 : *context.config.seed;
   }
 }
 
@@ -115,12 +116,7 @@ Status resolve_native_fields(const ApiContext& context, NativeFields& f) {
   if (!f.n_predict && context.config.default_max_tokens > 0) f.n_predict = context.config.default_max_tokens;
   if (!f.n_probs) f.n_probs = f.logprobs;
   if (!f.n_cmpl) f.n_cmpl = f.n;
-  if (f.n_probs.value_or(0) > context.config.max_logprobs) {
-    return wrong("n_probs",
-                 fmt::format("this server gives at most {} alternatives, got {}", context.config.max_logprobs,
-                             *f.n_probs),
-                 "integer_above_max_value");
-  }
+  if (f.n_probs) OMNIBUS_RETURN_IF_ERROR(resolve_logprob_count(context, "n_probs", *f.n_probs));
   if (f.n_probs.value_or(0) > 0) f.sampling.logprobs = f.n_probs;
   // n_predict 0 asks for the prompt alone: the engine makes one token, which is dropped.
   const int64_t limit = f.n_predict.value_or(-1);

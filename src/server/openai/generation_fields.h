@@ -16,6 +16,9 @@
 
 namespace omnibus {
 
+// Routes that a field belongs to, as a set of bits.
+inline constexpr unsigned kOnChat = 1, kOnCompletions = 2, kOnTokenize = 4, kOnDetokenize = 8;
+
 struct GenerationFields {
   std::string model;  // empty: not given
   Json messages;      // chat: array; null: not given

@@ -7,6 +7,7 @@
 #include "omnibus/base/common/rng.h"
 
 #include "api/bad_words.h"
+#include "api/request_params.h"
 
 namespace omnibus {
 namespace {
@@ -17,24 +18,11 @@ Status wrong(std::string_view param, std::string_view message, std::string_view 
   return invalid_field(param, fmt::format("Invalid '{}': {}", param, message), code);
 }
 
-// How many alternatives: as asked, as long as the server gives as many; -1 asks for all.
-Status resolve_count(const ApiContext& context, const char* param, int32_t& count) {
-  const int32_t most = context.config.max_logprobs;
-  if (most >= 0 && (count < 0 || count > most)) {
-    return wrong(
-        param, fmt::format("this server gives at most {} alternatives (--max-logprobs), got {}", most, count),
-        count < 0 ? "integer_below_min_value" : "integer_above_max_value");
-  }
-  const int32_t all = context.tokenizer().vocab_size();
-  count = count < 0 ? all : std::min(count, all);
-  return {};
-}
-
 Status resolve_logprobs(const ApiContext& context, unsigned route, GenerationFields& f) {
   const bool chat = route == kOnChat;
   const char* param = chat ? "top_logprobs" : "logprobs";
   std::optional<int32_t>& asked = chat ? f.top_logprobs : f.logprob_count;
-  if (asked) OMNIBUS_RETURN_IF_ERROR(resolve_count(context, param, *asked));
+  if (asked) OMNIBUS_RETURN_IF_ERROR(resolve_logprob_count(context, param, *asked));
   if (chat && !f.logprobs && asked.value_or(0) > 0) return wrong(param, "needs logprobs: true");
   if (chat ? f.logprobs : asked.has_value()) f.sampling.logprobs = asked.value_or(0);
   if (!f.sampling.logprob_token_ids.empty() && !f.sampling.logprobs) {
@@ -42,7 +30,7 @@ Status resolve_logprobs(const ApiContext& context, unsigned route, GenerationFie
   }
   if (f.prompt_logprobs) {
     if (f.stream) return wrong("prompt_logprobs", "cannot be streamed: needs stream: false");
-    OMNIBUS_RETURN_IF_ERROR(resolve_count(context, "prompt_logprobs", *f.prompt_logprobs));
+    OMNIBUS_RETURN_IF_ERROR(resolve_logprob_count(context, "prompt_logprobs", *f.prompt_logprobs));
     f.sampling.prompt_logprobs = *f.prompt_logprobs;
   }
   // A prompt that is echoed on completions comes with what its answer has.

@@ -1,5 +1,6 @@
 #include "openai_format.h"
 
+#include "omnibus/base/common/clock.h"
 #include "omnibus/server/http/sse.h"
 #include "omnibus/server/openai/openai_api.h"
 
@@ -17,7 +18,18 @@ Json usage_json(const UsageTotals& usage) {
   return out;
 }
 
-HttpResponse OpenAiFormat::stream_head() { return sse_head(); }
+OpenAiFormat::OpenAiFormat() : started_ns_(SteadyClock().now_ns()) {}
+
+void OpenAiFormat::add_processing_time(HttpResponse& head) const {
+  const int64_t elapsed_ms = (SteadyClock().now_ns() - started_ns_) / 1'000'000;
+  head.headers.emplace_back("openai-processing-ms", std::to_string(elapsed_ms));
+}
+
+HttpResponse OpenAiFormat::stream_head() {
+  HttpResponse head = sse_head();
+  add_processing_time(head);
+  return head;
+}
 
 std::string OpenAiFormat::stream_end(const UsageTotals& usage) { return usage_event(usage) + sse_done(); }
 
@@ -28,6 +40,7 @@ std::string OpenAiFormat::stream_error(const Status& error) {
 HttpResponse OpenAiFormat::whole(const std::vector<ChoiceResult>& choices, const UsageTotals& usage) {
   HttpResponse response;
   response.body = dump_json(whole_body(choices, usage));
+  add_processing_time(response);
   return response;
 }
 

@@ -11,6 +11,7 @@ Json usage_json(const UsageTotals& usage);
 
 class OpenAiFormat : public AnswerFormat {
  public:
+  OpenAiFormat();
   HttpResponse stream_head() final;
   std::string stream_end(const UsageTotals& usage) final;
   std::string stream_error(const Status& error) final;
@@ -21,6 +22,12 @@ class OpenAiFormat : public AnswerFormat {
   // The event with the usage when it was asked for, else "".
   virtual std::string usage_event(const UsageTotals& usage) = 0;
   virtual Json whole_body(const std::vector<ChoiceResult>& choices, const UsageTotals& usage) = 0;
+
+ private:
+  // openai-processing-ms: since the format was made, which is when the request was understood.
+  void add_processing_time(HttpResponse& head) const;
+
+  const int64_t started_ns_;
 };
 
 }  // namespace omnibus

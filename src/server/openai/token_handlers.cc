@@ -10,6 +10,7 @@
 #include "api/messages.h"
 #include "api/prompt.h"
 #include "api/request_body.h"
+#include "generation_fields.h"
 #include "handlers.h"
 
 namespace omnibus {

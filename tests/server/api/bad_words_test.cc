@@ -7,7 +7,7 @@ namespace {
 
 using Sequences = std::vector<std::vector<TokenId>>;
 
-// A vocabulary of words: the longest that a text begins with is its next token.
+// A vocabulary of words: the longest that a text begins with is its next token; what none begins is left out.
 class WordTokenizer final : public Tokenizer {
  public:
   explicit WordTokenizer(std::vector<std::string> words) { spec_.tokens = std::move(words); }
@@ -20,8 +20,8 @@ class WordTokenizer final : public Tokenizer {
         if (rest.starts_with(token) && (best == kNoToken || token.size() > token_bytes(best).size()))
           best = id;
       }
-      ids.push_back(best);
-      rest.remove_prefix(token_bytes(best).size());
+      if (best != kNoToken) ids.push_back(best);
+      rest.remove_prefix(best == kNoToken ? 1 : token_bytes(best).size());
     }
     return ids;
   }
@@ -45,6 +45,12 @@ TEST(BadWords, WithAndWithoutASpaceInFront) {
   EXPECT_EQ(bad_word_sequences(tokenizer, {"abb", "b"}), (Sequences{{4, 2}, {5, 2}, {2}}));
   EXPECT_EQ(bad_word_sequences(tokenizer, {" "}), (Sequences{{0}}));
   EXPECT_EQ(bad_word_sequences(tokenizer, {}), Sequences{});
+}
+
+TEST(BadWords, WithoutTokens) {
+  const WordTokenizer tokenizer({"a", "ab"});
+  // Nothing of it is in the vocabulary: the engine refuses such a sequence by name.
+  EXPECT_EQ(bad_word_sequences(tokenizer, {"x", "a", "\xf0\x9f"}), (Sequences{{}, {0}, {}}));
 }
 
 }  // namespace

@@ -85,6 +85,20 @@ TEST(Continuation, ProvenanceIsKept) {
   EXPECT_EQ(empty.ranges.back().end, empty.text.size());
 }
 
+// Megabytes that nearly match everywhere; comparing them at each place would take half an hour.
+TEST(Continuation, LongMessagesTakeNoTime) {
+  const std::string message = std::string(size_t{4} << 20, 'a') + "b";
+  RenderedPrompt prompt;
+  prompt.text = std::string(size_t{8} << 20, 'a') + "<|assistant|>";
+  const size_t begin = prompt.text.size();
+  prompt.text += message + "CONTINUE_FINAL_MESSAGE_TAG <|end|>";
+  prompt.ranges.push_back({.begin = 0, .end = prompt.text.size(), .trusted = false});
+  ASSERT_TRUE(cut_at_mark(message, prompt).ok());
+  EXPECT_EQ(prompt.text.size(), begin + message.size());
+  prompt.text += "CONTINUE_FINAL_MESSAGE_TAG ";
+  EXPECT_FALSE(cut_at_mark("c" + message, prompt).ok());
+}
+
 TEST(Continuation, OnlyAnAssistantsMessageIsContinued) {
   Json messages = Json::array();
   for (const char* role : {"system", "user"}) {

@@ -71,6 +71,34 @@ TEST(LegacyLogprobs, FirstOfAPromptHasNoValue) {
   EXPECT_EQ(out["text_offset"], Json::parse("[0,0]"));
 }
 
+// Every token of a large vocabulary as an alternative, at many positions: work that grows with the square of
+// the vocabulary would take minutes.
+TEST(WideLogprobs, TakeTimeThatGrowsWithTheirNumber) {
+  constexpr TokenId kVocabulary = 150'000;
+  constexpr size_t kPositions = 4;
+  PositionLogprobs wide = position("t7", 7);
+  wide.rank = 8;
+  for (TokenId id = 0; id < kVocabulary; ++id) {
+    wide.top.push_back({id, -0.001F * static_cast<float>(id)});
+    wide.top_bytes.push_back("t" + std::to_string(id));
+  }
+  LegacyLogprobs legacy(false);
+  for (size_t i = 0; i < kPositions; ++i) legacy.add(wide, true);
+  const Json tops = legacy.take()["top_logprobs"];
+  const Json prompt = prompt_logprobs_json(std::vector(kPositions, wide), kVocabulary);
+  ASSERT_EQ(tops.size(), kPositions);
+  ASSERT_EQ(prompt.size(), kPositions);
+  for (size_t i = 0; i < kPositions; ++i) {
+    ASSERT_EQ(tops[i].size(), static_cast<size_t>(kVocabulary));
+    ASSERT_EQ(prompt[i].size(), static_cast<size_t>(kVocabulary));
+    // In order, the sampled one first in a prompt.
+    EXPECT_EQ(std::prev(tops[i].end()).key(), "t149999");
+    EXPECT_EQ(prompt[i].begin().key(), "7");
+    EXPECT_EQ(prompt[i].begin().value()["rank"], 8);
+    EXPECT_EQ(std::prev(prompt[i].end()).key(), "149999");
+  }
+}
+
 TEST(ChatLogprobs, BytesAreTheTokens) {
   const Json out = chat_logprobs({position("\xf0\x9f", 7)}, false);
   EXPECT_EQ(out[0]["bytes"], Json::parse("[240,159]"));
