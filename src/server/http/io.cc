@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,7 +20,8 @@ namespace {
 using tcp = asio::ip::tcp;
 using boost::system::error_code;
 constexpr auto kToken = asio::experimental::as_tuple(asio::use_awaitable);
-constexpr size_t kRecord = 16 * 1024;  // plain bytes of one TLS record
+constexpr size_t kRecord = 16 * 1024;      // plain bytes of one TLS record
+constexpr size_t kMaxReplies = 64 * 1024;  // bytes of TLS's own messages that the client has not taken
 constexpr std::string_view kPlainToTls =
     "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: 30\r\n\r\n"
     "This port speaks HTTPS only.\r\n";
@@ -65,19 +67,24 @@ class TlsIo final : public Io {
   asio::awaitable<Result> read(asio::mutable_buffer buffer) override;
   asio::awaitable<Result> write(asio::const_buffer buffer) override;
   asio::awaitable<void> shutdown_send() override;
-  void cancel() override { socket_.cancel(ignored_); }
+  void cancel() override {
+    ++cancels_;
+    socket_.cancel(ignored_);
+  }
   void close() override { socket_.close(ignored_); }
 
  private:
   error_code take_in();
-  asio::awaitable<error_code> fill();
+  asio::awaitable<error_code> fill(uint64_t cancels);
   asio::awaitable<error_code> flush();
+  error_code send_replies();
 
   tcp::socket socket_;
   const TlsContext context_;
   const std::unique_ptr<SSL, void (*)(SSL*)> ssl_;
   BIO* from_peer_ = nullptr;
   BIO* to_peer_ = nullptr;
+  uint64_t cancels_ = 0;  // how often cancel() was called
   bool flushing_ = false;
   bool broken_ = false;    // a record was cut or is invalid: nothing more can be said in TLS
   bool finished_ = false;  // by shutdown_send
@@ -85,6 +92,7 @@ class TlsIo final : public Io {
 };
 
 asio::awaitable<error_code> TlsIo::start() {
+  const uint64_t cancels = cancels_;
   if (ssl_ == nullptr || from_peer_ == nullptr || to_peer_ == nullptr) co_return asio::error::no_memory;
   for (;;) {
     ERR_clear_error();
@@ -102,7 +110,7 @@ asio::awaitable<error_code> TlsIo::start() {
       broken_ = true;
       co_return asio::error::invalid_argument;
     }
-    if (const error_code error = co_await fill()) co_return error;
+    if (const error_code error = co_await fill(cancels)) co_return error;
   }
 }
 
@@ -116,14 +124,17 @@ error_code TlsIo::take_in() {
   return error;
 }
 
-asio::awaitable<error_code> TlsIo::fill() {
+// Waits for bytes, unless cancel() was called since `cancels` was read: the socket forgets a cancel that
+// comes when a wait is over and the coroutine has not gone on yet.
+asio::awaitable<error_code> TlsIo::fill(uint64_t cancels) {
+  if (cancels != cancels_) co_return asio::error::operation_aborted;
   const auto [error] = co_await socket_.async_wait(tcp::socket::wait_read, kToken);
   co_return error ? error : take_in();
 }
 
-// Sends what OpenSSL has written, including what it writes meanwhile.
+// Sends what OpenSSL has written, including what it writes meanwhile. One at a time: start, write and
+// shutdown_send follow each other.
 asio::awaitable<error_code> TlsIo::flush() {
-  if (flushing_) co_return error_code();
   flushing_ = true;
   error_code error;
   while (!error && BIO_ctrl_pending(to_peer_) > 0) {
@@ -142,8 +153,23 @@ asio::awaitable<error_code> TlsIo::flush() {
   co_return error;
 }
 
+// What OpenSSL answers while it reads (to an update of keys): as much as the socket takes at once, the rest
+// goes before the next write. Never waits, so that a cancelled read cuts no record.
+error_code TlsIo::send_replies() {
+  char* bytes = nullptr;
+  const long size = flushing_ ? 0 : BIO_get_mem_data(to_peer_, &bytes);
+  if (size > 0) {
+    error_code error;
+    std::string sent(socket_.write_some(asio::const_buffer(bytes, static_cast<size_t>(size)), error), '\0');
+    if (error && error != asio::error::would_block && error != asio::error::try_again) return error;
+    BIO_read(to_peer_, sent.data(), static_cast<int>(sent.size()));
+  }
+  return BIO_ctrl_pending(to_peer_) > kMaxReplies ? asio::error::connection_reset : error_code();
+}
+
 asio::awaitable<Io::Result> TlsIo::read(asio::mutable_buffer buffer) {
   if (finished_ || broken_) co_return co_await socket_.async_read_some(buffer, kToken);
+  const uint64_t cancels = cancels_;
   for (;;) {
     ERR_clear_error();
     size_t n = 0;
@@ -155,8 +181,11 @@ asio::awaitable<Io::Result> TlsIo::read(asio::mutable_buffer buffer) {
       broken_ = true;
       co_return Result(asio::error::connection_reset, 0);
     }
-    if (const error_code error = co_await flush()) co_return Result(error, 0);
-    if (const error_code error = co_await fill()) co_return Result(error, 0);
+    if (const error_code error = send_replies()) {
+      broken_ = true;
+      co_return Result(error, 0);
+    }
+    if (const error_code error = co_await fill(cancels)) co_return Result(error, 0);
   }
 }
 

@@ -235,6 +235,7 @@ asio::awaitable<const Route*> Session::admit(RequestReader& reader, bool& keep) 
     response.content_type.clear();
     response.headers = state_->access->preflight_headers(request, methods);
     response.headers.emplace_back("Allow", methods);
+    count(match.route, request, response.status);
     keep = co_await refuse(reader, std::move(response), keep);
     co_return nullptr;
   }

@@ -339,6 +339,16 @@ TEST_F(HttpServerTest, CertificatesAreCheckedBeforehand) {
   EXPECT_EQ(HttpServer::start(config, &routes_, &auth_, &metrics_).status(), missing);
 }
 
+TEST_F(HttpServerTest, OptionsAnswersAreCounted) {
+  start();
+  Client client(server_->port());
+  client.send("OPTIONS /held HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  EXPECT_TRUE(client.receive().starts_with("HTTP/1.1 204 "));
+  const std::string counted =
+      "omnibus_http_requests_total{handler=\"none\",method=\"OPTIONS\",status=\"204\"} 1";
+  EXPECT_NE(metrics_.serialize().find(counted), std::string::npos) << metrics_.serialize();
+}
+
 // Two listeners over one table of routes, as for a second port.
 TEST_F(HttpServerTest, TwoListenersShareRoutesAndMetrics) {
   start();
