@@ -170,7 +170,8 @@ void print_start_table(const AsyncEngine& engine, const ServedModel& model, cons
   rows.push_back({"address", listeners.main_url});
   if (listeners.ollama)
     rows.push_back({"Ollama", fmt::format("http://{}:{}", kOllamaHost, listeners.ollama->port())});
-  fmt::print("{}", format_table(rows));
+  const std::string table = format_table(rows);
+  std::fputs(table.c_str(), stdout);
   std::fflush(stdout);
 }
 

@@ -22,6 +22,7 @@ sigset_t stop_set() {
 StopSignals::StopSignals() {
   const sigset_t set = stop_set();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
 }
 
 std::optional<int> StopSignals::wait_for(std::chrono::milliseconds limit) const {

@@ -9,7 +9,8 @@
 namespace omnibus {
 
 // Blocks both signals for the calling thread and those it starts from now on: call before any other thread
-// exists. wait_for() then collects them.
+// exists. wait_for() then collects them. A closed pipe no longer ends the process: who read the log may
+// leave.
 class StopSignals {
  public:
   StopSignals();

@@ -2,12 +2,14 @@
 
 import json
 import signal
+import subprocess
 import time
 
 import requests
 
 from harness.raw import connect, request_bytes
 from harness.script import script, says
+from harness.server import program
 from harness.sse import parse_events
 from harness.wait import wait_until
 
@@ -89,6 +91,22 @@ def test_f14_a_second_signal_ends_at_once(own_replay):
         assert time.monotonic() - started < 2
         assert server.process.returncode == 128 + second
         connection.close()
+
+
+def test_who_reads_the_log_may_leave(tmp_path):
+    path = tmp_path / "script"
+    path.write_text(SLOW)
+    command = [program("omnibus-replay"), "--script", str(path), "--port", "0", "--log-level", "debug"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    lines = iter(process.stdout.readline, b"")
+    url = next(line.split()[1] for line in lines if line.startswith(b"address")).decode()
+    process.stdout.close()
+    process.stderr.close()
+    body = {"messages": [{"role": "user", "content": "hi"}]}
+    for _ in range(3):
+        assert requests.post(url + "/v1/chat/completions", json=body, timeout=10).status_code == 200
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == 0
 
 
 def test_idle_keep_alive_connections_do_not_hold_the_end_up(own_replay):

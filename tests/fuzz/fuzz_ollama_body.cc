@@ -45,7 +45,7 @@ void parse_generation(const std::string& body, OllamaRoute route) {
 }
 
 void parse_model(const std::string& body, ModelRoute route) {
-  const auto parsed = parse_model_body(body, route);
+  const auto parsed = parse_model_body(body, route, /*strict=*/false);
   if (!parsed.ok()) return require(error_detail(parsed.status()).http == 400);
   const bool copy = route == ModelRoute::kCopy;
   require(copy ? !parsed->source.empty() && !parsed->destination.empty() : !parsed->model.empty());

@@ -164,6 +164,16 @@ StatusOr<TextPrompt> encode_one(const ApiContext& context, const Json& prompt, b
   return result;
 }
 
+// A variable whose name does not stand in the template cannot be read by it.
+void note_variables_without_effect(const ChatTemplate& chat_template, const Json& kwargs,
+                                   std::vector<std::string>& ignored) {
+  for (const auto& [name, value] : kwargs.items()) {
+    if (!value.is_null() && chat_template.source().find(name) == std::string::npos) {
+      ignored.push_back("chat_template_kwargs." + name);
+    }
+  }
+}
+
 // A prompt as text, and what was found on the way to it.
 struct RenderedChat {
   RenderedPrompt prompt;
@@ -177,6 +187,7 @@ StatusOr<RenderedChat> render(const ApiContext& context, ChatPromptInput input,
   Json variables = context.config.default_template_kwargs.is_object() ? context.config.default_template_kwargs
                                                                       : Json::object();
   if (input.kwargs.is_object()) variables.update(input.kwargs);
+  if (input.names_kwargs) note_variables_without_effect(*chat_template, input.kwargs, ignored);
   if (!input.reasoning_effort.empty()) {
     variables["reasoning_effort"] = input.reasoning_effort;
     if (input.reasoning_effort == "none") variables["enable_thinking"] = false;

@@ -27,9 +27,10 @@ struct PromptTruncation {
 };
 
 struct ChatPromptInput {
-  Json messages;   // normalised
-  Json kwargs;     // object or null
-  Json documents;  // array or null
+  Json messages;             // normalised
+  Json kwargs;               // object or null
+  bool names_kwargs = true;  // those that the template does not read are named among the ignored
+  Json documents;            // array or null
   std::string reasoning_effort;
   std::string chat_template;  // "" : the model's
   // At most one of the two: what the template writes to begin an answer, or the last message left open.

@@ -35,6 +35,7 @@ StatusOr<ChatPrompt> encode(const ApiContext& context, const OllamaFields& field
   input.chat_template = fields.chat_template;
   if (fields.think) {
     input.kwargs = Json::object();
+    input.names_kwargs = false;  // the client said `think`
     input.kwargs["enable_thinking"] = *fields.think;
   }
   input.reasoning_effort = fields.think_level;

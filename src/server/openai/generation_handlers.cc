@@ -93,6 +93,8 @@ StatusOr<OpenAiChatPrompt> chat_prompt(const ApiContext& context, ParsedRequest&
   const Json& last = input.messages.back();
   if (fields.echo && (last["role"] == "assistant" || !input.add_generation_prompt)) {
     prompt.echo = last["content"].get<std::string>();
+  } else if (fields.echo) {
+    parsed.ignored.emplace_back("echo");
   }
   OMNIBUS_ASSIGN_OR_RETURN(prompt.chat, encode_chat(context, std::move(input), parsed.ignored));
   return prompt;
