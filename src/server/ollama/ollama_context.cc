@@ -26,7 +26,8 @@ std::optional<ModelStore> open_store(const std::string& home) {
 
 Status store_error_for_client(const Status& error) {
   const ErrorDetail detail = error_detail(error);
-  if (detail.http < 500 || detail.code == kStoreBusy || error.code() == StatusCode::kUnimplemented)
+  if (detail.http < 500 || detail.code == kStoreBusy || detail.code == kStoreFull ||
+      error.code() == StatusCode::kUnimplemented)
     return error;
   log_error("model store: {}", status_message(error));
   return absl::InternalError("The model store cannot be used; the server's log says why");
