@@ -271,7 +271,15 @@ int serve_model(const ServeConfig& config, ServedModel model) {
 // Before the long work of loading: both listeners can be had.
 Status check_listeners(const HttpConfig& http) {
   OMNIBUS_RETURN_IF_ERROR(HttpServer::check(http_config(http)));
-  return http.ollama_port ? HttpServer::check(ollama_http_config(http)) : Status();
+  if (!http.ollama_port) return {};
+  // An address that takes loopback's connections, too, leaves that port to nobody else.
+  const bool covers_loopback =
+      http.host == kOllamaHost || http.host == "localhost" || http.host == "0.0.0.0" || http.host == "::";
+  if (covers_loopback && http.port != 0 && *http.ollama_port == http.port) {
+    return absl::InvalidArgumentError(
+        fmt::format("--ollama-port: {} is --port already; both have the same routes", http.port));
+  }
+  return HttpServer::check(ollama_http_config(http));
 }
 
 int serve_command(const ServeConfig& config) {

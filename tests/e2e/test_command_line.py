@@ -115,6 +115,11 @@ def test_port_in_use(hello, tmp_path):
     assert result.returncode == 1 and str(hello.port) in result.stderr
 
 
+def test_one_port_for_both_listeners_is_refused_before_the_model_is_loaded(tmp_path):
+    result = run("serve", "no-such-model", "--port", "18123", "--ollama-port", "18123", env={"OMNIBUS_HOME": str(tmp_path)})
+    assert result.returncode == 1 and "--ollama-port: 18123" in result.stderr, result.stderr
+
+
 def test_an_address_is_tried_before_the_model_is_loaded(hello, tmp_path):
     # The model does not exist: had it been looked for first, it would be what is named.
     for arguments in (["--port", str(hello.port)], ["--host", "192.0.2.1", "--api-key", "k"]):

@@ -220,7 +220,7 @@ def test_list_copy_delete(client, home):
 def test_a_name_in_other_letters_is_replaced(client, home):
     assert client.copy("other", "Mine").status == client.copy("other", "mINE:LATEST").status == "success"
     assert names_in(home) == ["Mine/latest.json", "other/1b.json"]
-    assert client.copy("mine", "OTHER:1B").status == "success"
+    assert client.copy("other", "OTHER:1B").status == "success"
     assert client.delete("mine").status == "success" and names_in(home) == ["other/1b.json"]
 
 

@@ -106,6 +106,16 @@ def test_s11_too_large_a_blob(shared):
     assert exchange(shared.server, head.encode())[0] == 413
 
 
+def test_s11_blobs_do_not_fill_the_disk(watched):
+    (watched.home / "blobs" / ("sha256-" + "0" * 64)).touch()
+    os.truncate(watched.home / "blobs" / ("sha256-" + "0" * 64), 1 << 30)  # sparse
+    url = watched.server.url + "/api/blobs/sha256:" + hashlib.sha256(b"content").hexdigest()
+    answer = requests.post(url, data=b"content", timeout=10)
+    assert answer.status_code == 507 and "limit" in answer.json()["error"]
+    os.truncate(watched.home / "blobs" / ("sha256-" + "0" * 64), 1 << 20)
+    assert requests.post(url, data=b"content", timeout=10).status_code == 201
+
+
 def test_s11_links_in_the_store_are_not_followed(watched):
     home, outside = watched.home, watched.folder / "outside"
     blob = home / "blobs" / ("sha256-" + hashlib.sha256(b"content").hexdigest())

@@ -9,6 +9,7 @@
 #include "api/generation.h"
 #include "api/request_body.h"
 #include "handlers.h"
+#include "model_names.h"
 #include "ollama_format.h"
 #include "ollama_prompt.h"
 
@@ -18,7 +19,8 @@ namespace {
 Status check_thinking(const ApiContext& api, const OllamaFields& fields) {
   if (!fields.think.value_or(false) || fields.raw) return {};
   if (served_model_thinks(api)) return {};
-  return invalid_field("think", fmt::format("\"{}\" does not support thinking", fields.model));
+  return invalid_field("think",
+                       fmt::format("\"{}\" does not support thinking", name_for_error(fields.model)));
 }
 
 Status check_limits(const ApiContext& api, const OllamaFields& fields) {

@@ -44,4 +44,12 @@ std::string name_with_tag(std::string_view name) {
   return out;
 }
 
+std::string name_for_error(std::string_view name) {
+  constexpr size_t kMost = 200;
+  if (name.size() <= kMost) return std::string(name);
+  size_t end = kMost;
+  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80U) --end;  // no half character
+  return std::string(name.substr(0, end)) + "...";
+}
+
 }  // namespace omnibus

@@ -19,4 +19,7 @@ std::string_view local_model_name(std::string_view name);
 // The name as Ollama's lists show it: with its tag.
 std::string name_with_tag(std::string_view name);
 
+// A name of a request as errors repeat it: at most 200 bytes of it, "..." after a longer one.
+std::string name_for_error(std::string_view name);
+
 }  // namespace omnibus

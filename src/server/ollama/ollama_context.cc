@@ -26,14 +26,15 @@ std::optional<ModelStore> open_store(const std::string& home) {
 
 Status store_error_for_client(const Status& error) {
   const ErrorDetail detail = error_detail(error);
-  if (detail.http < 500 || detail.code == kStoreBusy || error.code() == StatusCode::kUnimplemented)
+  if (detail.http < 500 || detail.code == kStoreBusy || detail.code == kStoreFull ||
+      error.code() == StatusCode::kUnimplemented)
     return error;
   log_error("model store: {}", status_message(error));
   return absl::InternalError("The model store cannot be used; the server's log says why");
 }
 
 Status ollama_model_not_found(const std::string& name) {
-  return with_detail(absl::NotFoundError(fmt::format("model '{}' not found", name)),
+  return with_detail(absl::NotFoundError(fmt::format("model '{}' not found", name_for_error(name))),
                      ErrorDetail{.http = 404, .type = {}, .code = "model_not_found", .param = "model"});
 }
 
@@ -93,7 +94,7 @@ Status OllamaContext::check_served(const std::string& name) const {
   if (!*digest) return ollama_model_not_found(name);
   if (!config_.model_digest.empty() && **digest == config_.model_digest) return {};
   return invalid_field("model", fmt::format("model '{}' is in the store, but this server serves '{}' only",
-                                            name, api_->config.model_names.front()));
+                                            name_for_error(name), api_->config.model_names.front()));
 }
 
 void OllamaContext::touch(std::optional<int64_t> keep_alive) const {

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "omnibus/text/tokenizer/vocabulary_check.h"
+
 #include "api/messages.h"
 
 namespace omnibus {
@@ -13,12 +15,16 @@ namespace {
 
 using Ids = std::vector<TokenId>;
 
-Status too_long(size_t tokens, int32_t limit) {
-  return invalid_field("prompt",
-                       fmt::format("the prompt has {} tokens, the context holds {} of prompt and answer; "
-                                   "truncate: true drops what does not fit",
-                                   tokens, limit),
-                       "context_length_exceeded");
+// `limit`: of prompt and answer, of a prompt that was truncated already its own.
+Status too_long(size_t tokens, int32_t limit, bool truncated) {
+  const auto text =
+      truncated ? fmt::format("the messages that truncation never drops have {} tokens, there is room for {}",
+                              tokens, limit)
+                : fmt::format(
+                      "the prompt has {} tokens, the context holds {} of prompt and answer; "
+                      "truncate: true drops what does not fit",
+                      tokens, limit);
+  return invalid_field("prompt", text, "context_length_exceeded");
 }
 
 // What a truncated prompt may have: num_predict tokens are left to the answer, at most half of the context; a
@@ -97,7 +103,7 @@ StatusOr<ChatPrompt> truncated_chat(const ApiContext& context, const OllamaField
     (fits ? high : low) = fits ? middle : middle + 1;
   }
   OMNIBUS_ASSIGN_OR_RETURN(ChatPrompt prompt, encode_without(low));
-  if (prompt.ids.size() > static_cast<size_t>(limit)) return too_long(prompt.ids.size(), limit);
+  if (prompt.ids.size() > static_cast<size_t>(limit)) return too_long(prompt.ids.size(), limit, true);
   return prompt;
 }
 
@@ -108,21 +114,10 @@ StatusOr<ChatPrompt> chat_prompt(const ApiContext& context, OllamaFields& fields
   const int32_t limit = context_of(context, fields);
   OMNIBUS_ASSIGN_OR_RETURN(ChatPrompt prompt, encode(context, fields, fields.messages, ignored));
   if (prompt.ids.size() < static_cast<size_t>(limit)) return prompt;
-  if (!fields.truncate) return too_long(prompt.ids.size(), limit);
+  if (!fields.truncate) return too_long(prompt.ids.size(), limit, false);
   std::vector<std::string> told_already;
   return truncated_chat(context, fields, fields.messages,
                         truncated_limit(limit, fields.options.num_predict.value_or(-1)), told_already);
-}
-
-Status check_context_ids(const ApiContext& context, const Ids& ids) {
-  const int32_t size = context.tokenizer().vocab_size();
-  for (const TokenId id : ids) {
-    if (id < size) continue;
-    return invalid_field(
-        "context",
-        fmt::format("Invalid 'context': token id {} is not in the vocabulary of {} tokens", id, size));
-  }
-  return {};
 }
 
 StatusOr<ChatPrompt> generate_prompt(const ApiContext& context, const OllamaFields& fields,
@@ -131,7 +126,7 @@ StatusOr<ChatPrompt> generate_prompt(const ApiContext& context, const OllamaFiel
     OMNIBUS_ASSIGN_OR_RETURN(auto prompts, encode_prompts(context, Json(fields.prompt), true));
     return ChatPrompt{std::move(prompts.front().ids), {}};
   }
-  OMNIBUS_RETURN_IF_ERROR(check_context_ids(context, fields.context));
+  OMNIBUS_RETURN_IF_ERROR(check_in_vocabulary("context", fields.context, context.tokenizer().vocab_size()));
   Json messages = Json::array();
   const auto add = [&](const char* role, const std::string& content) {
     messages.push_back(Json{{"role", role}, {"content", content}});
@@ -168,7 +163,7 @@ StatusOr<ChatPrompt> encode_ollama_prompt(const OllamaContext& context, OllamaRo
   Ids& ids = prompt.ids;
   const int32_t limit = context_of(api, fields);
   if (ids.size() < static_cast<size_t>(limit)) return prompt;
-  if (!fields.truncate) return too_long(ids.size(), limit);
+  if (!fields.truncate) return too_long(ids.size(), limit, false);
   // The first num_keep tokens stay (all of them for -1, as far as they fit), then the end of the prompt.
   const auto room = static_cast<size_t>(truncated_limit(limit, fields.options.num_predict.value_or(-1)));
   const int32_t asked = fields.options.num_keep;

@@ -46,7 +46,8 @@ StatusOr<StoredModel> stored_model(const OllamaContext& context, const std::stri
   OMNIBUS_ASSIGN_OR_RETURN(const auto model, context.find_stored(name));
   if (model) return *model;
   if (context.is_served_name(name)) {
-    return invalid_field("model", fmt::format("model '{}' is served from a file outside the store", name));
+    return invalid_field(
+        "model", fmt::format("model '{}' is served from a file outside the store", name_for_error(name)));
   }
   return ollama_model_not_found(name);
 }

@@ -2,6 +2,8 @@
 // become paths; what is made or deleted lies beneath the store's folder, behind no link.
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
+#include <unordered_set>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -46,6 +48,32 @@ Status remove_unnamed_blob(const ModelStore& store, const std::string& digest) {
   const bool named =
       std::any_of(models.begin(), models.end(), [&](const StoredModel& m) { return m.digest == digest; });
   return named ? Status() : remove_beneath(store.home(), blob_path(digest));
+}
+
+// Bytes of the blobs that no manifest names. Those that cannot be looked at do not count.
+StatusOr<uint64_t> unnamed_blob_bytes(const ModelStore& store) {
+  OMNIBUS_ASSIGN_OR_RETURN(const auto models, store.list());
+  std::unordered_set<std::string> named;
+  for (const StoredModel& model : models) named.insert(split_path(blob_path(model.digest)).second);
+  uint64_t total = 0;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(store.home() + "/blobs", error), end; !error && it != end;
+       it.increment(error)) {
+    struct stat info {};
+    if (named.count(it->path().filename().string()) != 0) continue;
+    if (lstat(it->path().c_str(), &info) == 0) total += static_cast<uint64_t>(info.st_size);
+  }
+  return total;
+}
+
+Status check_room(const ModelStore& store, uint64_t bytes, uint64_t most) {
+  OMNIBUS_ASSIGN_OR_RETURN(const uint64_t unnamed, unnamed_blob_bytes(store));
+  if (unnamed <= most && bytes <= most - unnamed) return {};
+  return with_detail(
+      absl::ResourceExhaustedError(fmt::format("the store has {} bytes of blobs that no model names; {} more "
+                                               "would be over the limit of {}",
+                                               unnamed, bytes, most)),
+      ErrorDetail{.http = 507, .type = {}, .code = kStoreFull, .param = "digest"});
 }
 
 StatusOr<StoredModel> find_exactly(const ModelStore& store, const std::string& name) {
@@ -102,9 +130,11 @@ StatusOr<bool> ModelStore::has_blob(const std::string& digest) const {
   return absl::PermissionDeniedError(fmt::format("'{}/{}' is not a plain file", home_, blob_path(digest)));
 }
 
-Status ModelStore::add_blob(const std::string& digest, std::string_view bytes) const {
+Status ModelStore::add_blob(const std::string& digest, std::string_view bytes,
+                            uint64_t max_unnamed_bytes) const {
   if (!is_digest(digest)) return absl::InvalidArgumentError("a digest has 64 lower-case hex digits");
   OMNIBUS_ASSIGN_OR_RETURN(const Fd lock, try_lock_store(home_));
+  OMNIBUS_RETURN_IF_ERROR(check_room(*this, bytes.size(), max_unnamed_bytes));
   OMNIBUS_ASSIGN_OR_RETURN(const Fd tmp, open_folder_beneath(home_, "tmp", /*create=*/true));
   const std::string part = "blob-" + digest;
   OMNIBUS_RETURN_IF_ERROR(write_file_in(tmp, part, bytes));

@@ -143,6 +143,19 @@ TEST_F(StoreChangesTest, ListSaysWhenAModelChanged) {
   EXPECT_GT(models->front().modified_ns, int64_t{1'600'000'000} * 1'000'000'000);
 }
 
+TEST_F(StoreChangesTest, BlobsThatNoModelNamesAreLimited) {
+  add("a:1b", kWorld, "hello world");  // named: it does not count
+  const Status full = store_->add_blob(kHello, "hello", 4);
+  EXPECT_EQ(full.code(), StatusCode::kResourceExhausted) << full;
+  EXPECT_EQ(error_detail(full).code, kStoreFull);
+  EXPECT_FALSE(*store_->has_blob(kHello));
+  EXPECT_TRUE(store_->add_blob(kHello, "hello", 5).ok());
+  // SHA-256 of "x". The five bytes of before count now.
+  constexpr char kX[] = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881";
+  EXPECT_EQ(store_->add_blob(kX, "x", 5).code(), StatusCode::kResourceExhausted);
+  EXPECT_TRUE(store_->add_blob(kX, "x", 6).ok());
+}
+
 // A pull has the lock for as long as it downloads.
 TEST_F(StoreChangesTest, ChangesDoNotWaitForSomebodyElses) {
   add("a:1b", kWorld, "hello world");

@@ -53,6 +53,9 @@ struct PullOptions {
 
 // The code of a change that was not made because somebody else, maybe another process, changes the store.
 inline constexpr char kStoreBusy[] = "store_busy";
+// The code of a blob that was not written because too much lies in the store that no model names.
+inline constexpr char kStoreFull[] = "store_full";
+inline constexpr uint64_t kMaxUnnamedBlobBytes = uint64_t{1} << 30;
 
 // No state beyond the path: every method looks at the disk. Safe from any thread; two pulls wait for each
 // other, also across processes. copy, remove and add_blob wait for nobody: UNAVAILABLE with code kStoreBusy.
@@ -79,7 +82,10 @@ class ModelStore {
   // Blobs by digest, 64 hex digits; INVALID_ARGUMENT for anything else.
   StatusOr<bool> has_blob(const std::string& digest) const;
   // Writes `bytes`; INVALID_ARGUMENT when what was written has another digest, and then nothing stays.
-  Status add_blob(const std::string& digest, std::string_view bytes) const;
+  // RESOURCE_EXHAUSTED (507, kStoreFull) when with it the blobs that no model names would have more than
+  // `max_unnamed_bytes`.
+  Status add_blob(const std::string& digest, std::string_view bytes,
+                  uint64_t max_unnamed_bytes = kMaxUnnamedBlobBytes) const;
 
   const std::string& home() const { return home_; }
 
