@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 
+#include "ascii.h"
 #include "http_error.h"
 
 namespace omnibus {
@@ -14,14 +15,6 @@ namespace {
 constexpr size_t kMaxQuoted = 100;
 constexpr char kExposed[] =
     "x-request-id, request-id, x-omnibus-ignored-fields, openai-processing-ms, retry-after, retry-after-ms";
-
-std::string to_lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
-  }
-  return out;
-}
 
 std::string quoted(std::string_view text) {
   return text.size() <= kMaxQuoted ? std::string(text) : std::string(text.substr(0, kMaxQuoted)) + "...";

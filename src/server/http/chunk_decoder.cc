@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ascii.h"
 #include "http_error.h"
 
 namespace omnibus {
@@ -10,13 +11,6 @@ namespace {
 constexpr size_t kMaxSizeDigits = 15;
 
 Status malformed(const char* what) { return http_error(400, std::string("Malformed chunked body: ") + what); }
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 bool is_control(char c) {
   const auto byte = static_cast<unsigned char>(c);

@@ -9,6 +9,7 @@
 
 #include "omnibus/base/common/ids.h"
 
+#include "ascii.h"
 #include "chunk_decoder.h"
 #include "http_error.h"
 #include "request_target.h"
@@ -19,14 +20,6 @@ namespace {
 namespace http = boost::beast::http;
 
 constexpr uint64_t kChunkSlack = 64 * 1024;
-
-std::string to_lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
-  }
-  return out;
-}
 
 Status parse_error(const boost::system::error_code& error) {
   if (error == http::error::header_limit) return http_error(431, "The request header is too large");
