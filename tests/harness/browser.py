@@ -123,6 +123,7 @@ class Page:
 
     def begin(self, url, width=1280, height=800, dark=False):
         self.complaints = []  # errors of the console and of scripts, violations of the policy
+        self.said = []  # by console.info
         self.requests = []  # {url, method, postData, headers}
         self.paused = []  # requests that wait for an answer by hand
         self.resize(width, height)
@@ -138,6 +139,8 @@ class Page:
             self.complaints.append(json.dumps(params["exceptionDetails"]))
         elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning", "assert"):
             self.complaints.append(json.dumps(params["args"]))
+        elif method == "Runtime.consoleAPICalled" and params["type"] == "info":
+            self.said += [arg.get("value") for arg in params["args"]]
         elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
             self.complaints.append(json.dumps(params["entry"]))
         elif method == "Audits.issueAdded" and params["issue"]["code"] == "ContentSecurityPolicyIssue":

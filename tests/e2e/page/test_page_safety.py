@@ -7,6 +7,7 @@ import pytest
 
 from chat_page import answer, ask, send, titles
 from harness.script import says, script
+from harness.wait import wait_until
 
 HOSTILE = [
     "<script>window.hit = 1</script>",
@@ -40,8 +41,22 @@ ALLOWED_TAGS = {"ARTICLE", "DIV", "P", "BR", "A", "CODE", "PRE", "EM", "STRONG",
 ALL = "\n\n".join(HOSTILE)
 
 
+def settle(page):
+    """Until what the text could have started has had its turn: an image that stands behind it has failed to load, three
+    frames and tasks have gone by, and a line of the console has come, behind every complaint from before it."""
+    page.sentinels = getattr(page, "sentinels", 0) + 1
+    word = f"sentinel {page.sentinels}"
+    page.eval(f"""(async () => {{
+      const image = new Image();
+      await new Promise(done => {{ image.onerror = image.onload = done; image.src = "data:image/png,none"; }});
+      for (let i = 0; i < 3; i++) await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
+      console.info({json.dumps(word)});
+    }})()""")
+    wait_until(lambda: word in page.said or page.browser.pump(0.01), 20, "the sentinel behind the text")
+
+
 def assert_harmless(page):
-    page.browser.pump(0.1)
+    settle(page)
     assert page.eval("window.hit === undefined")
     assert page.eval("location.href") == page.origin + "/"
     tags = set(page.eval("[...document.querySelectorAll('#turns *')].map(n => n.nodeName.toUpperCase())"))
