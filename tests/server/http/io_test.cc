@@ -2,6 +2,7 @@
 // test's choice.
 #include "src/server/http/io.h"
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -22,6 +23,7 @@
 #include <openssl/evp.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -114,13 +116,13 @@ class TlsIoTest : public testing::Test {
   void settle() {
     for (int i = 0; i < 50; ++i) {
       context_.poll();
-      ::usleep(1000);
+      context_.run_one_for(std::chrono::milliseconds(1));
     }
   }
   // Until it is done.
   void finish(const Outcome& outcome) {
     for (int i = 0; i < 5000 && !outcome.error; ++i) {
-      if (context_.poll() == 0) ::usleep(1000);
+      if (context_.poll() == 0) context_.run_one_for(std::chrono::milliseconds(1));
     }
   }
 
@@ -156,7 +158,7 @@ class TlsIoTest : public testing::Test {
       receive(skip);
       context_.poll();
       text = skip == nullptr || *skip == 0 ? opened() : "";
-      if (text.empty()) ::usleep(1000);
+      if (text.empty()) context_.run_one_for(std::chrono::milliseconds(1));
     }
     return text;
   }
@@ -181,7 +183,8 @@ class TlsIoTest : public testing::Test {
       if (n <= 0) n = ::send(raw_, junk.data(), 1, MSG_DONTWAIT | MSG_NOSIGNAL);
       full = n > 0 ? 0 : full + 1;
       if (n > 0) sum += static_cast<size_t>(n);
-      if (n <= 0) ::usleep(1000);
+      pollfd room{raw_, POLLOUT, 0};
+      if (n <= 0) ::poll(&room, 1, 1);
     }
     return sum;
   }
@@ -222,9 +225,7 @@ TEST_F(TlsIoTest, ACancelBetweenBytesAndTheReadThatWaitsForThemIsKept) {
   asio::post(strand_, [&] {
     send(std::string_view(record).substr(0, 10));
     // The strand is taken: the wait ends on the other thread, the coroutine after this.
-    std::thread([this] {
-      for (int i = 0; i < 5000 && context_.poll() == 0; ++i) ::usleep(1000);
-    }).join();
+    std::thread([this] { context_.run_one_for(std::chrono::seconds(5)); }).join();
     io_->cancel();
   });
   finish(*done);
@@ -252,7 +253,7 @@ TEST_F(TlsIoTest, AWriteBesideAReadThatRepliesWaitsForTheSocket) {
   for (int i = 0; i < 5000 && !write_done->error; ++i) {
     receive(&junk);
     context_.poll();
-    if (!write_done->error) ::usleep(1000);
+    if (!write_done->error) context_.run_one_for(std::chrono::milliseconds(1));
   }
   ASSERT_TRUE(write_done->error && !*write_done->error);
   io_->cancel();
