@@ -20,4 +20,8 @@ Status resolve_logprob_count(const ApiContext& context, std::string_view param, 
   return {};
 }
 
+std::string tenant_salt(const HttpRequest& request, std::string_view own) {
+  return request.tenant.empty() ? std::string(own) : fmt::format("{}@{}", request.tenant, own);
+}
+
 }  // namespace omnibus

@@ -6,6 +6,7 @@
 
 #include "api/generation.h"
 #include "api/request_body.h"
+#include "api/request_params.h"
 #include "handlers.h"
 #include "infill.h"
 #include "llama_cpp_error.h"
@@ -95,7 +96,7 @@ Status start(const ApiContext& context, unsigned route, const HttpRequest& reque
     // Each prompt of a list draws like a request of its own.
     if (fields.seed_drawn) one.sampling.seed += i;
     one.n = n_cmpl;
-    one.tenant_salt = request.tenant.empty() ? "" : request.tenant + "@";
+    one.tenant_salt = tenant_salt(request);
   }
   Generation::start(context.engine, reply, std::move(format), std::move(options), std::move(requests));
   return {};
