@@ -103,6 +103,8 @@ Status start_chat(const ApiContext& context, const HttpRequest& request, const R
   OMNIBUS_ASSIGN_OR_RETURN(ParsedRequest parsed, parse_request(context, kOnChat, request));
   OMNIBUS_ASSIGN_OR_RETURN(OpenAiChatPrompt prompt, chat_prompt(context, parsed));
   const GenerationFields& fields = parsed.fields;
+  OMNIBUS_RETURN_IF_ERROR(
+      check_alternatives(context, "top_logprobs", fields.sampling, prompt.chat.ids.size()));
   ChatFormatOptions format;
   format.model = context.answer_model(fields.model);
   format.fingerprint = context.config.fingerprint;
@@ -136,6 +138,9 @@ Status start_completion(const ApiContext& context, const HttpRequest& request, c
                          fmt::format("Invalid 'n': prompts times n must be at most {}, got {} times {}",
                                      kMaxChoices, format.prompts.size(), choices_made(fields)),
                          "integer_above_max_value");
+  }
+  for (const TextPrompt& prompt : format.prompts) {
+    OMNIBUS_RETURN_IF_ERROR(check_alternatives(context, "logprobs", fields.sampling, prompt.ids.size()));
   }
   format.model = context.answer_model(fields.model);
   format.fingerprint = context.config.fingerprint;
