@@ -241,6 +241,26 @@ def test_number_of_probabilities(pool):
     assert len(few) == 30 and len({t["id"] for t in all_there_are}) == len(all_there_are) > 256
 
 
+def test_probabilities_of_a_whole_vocabulary_have_a_limit(pool):
+    server = pool(HI, "--max-logprobs", "-1", "--max-model-len", "65536")
+    assert complete(server, n_probs=250, n_predict=9)["content"] == TEXT
+    user = [{"role": "user", "content": "hi"}]
+    for path, body, param in [
+        ("/completion", {"prompt": "hi", "n_probs": 250}, "n_probs"),
+        ("/completion", {"prompt": ["hi", "hi"], "n_probs": 250, "n_predict": 60000}, "n_probs"),
+        ("/v1/completions", {"prompt": "hi", "logprobs": -1, "max_tokens": 60000}, "logprobs"),
+        ("/v1/completions", {"prompt": "h" * 30000, "prompt_logprobs": -1}, "prompt_logprobs"),
+        ("/v1/chat/completions", {"messages": user, "logprobs": True, "top_logprobs": -1}, "top_logprobs"),
+    ]:
+        error = refused(server, body, path)
+        assert (error["param"], error["code"]) == (param, "integer_above_max_value"), error
+    for path, body in [
+        ("/v1/completions", {"prompt": "hi", "logprobs": -1, "prompt_logprobs": -1}),
+        ("/v1/chat/completions", {"messages": user, "logprobs": True, "top_logprobs": -1, "max_tokens": 9}),
+    ]:
+        assert server.post(path, body).status_code == 200
+
+
 def test_response_fields(server):
     body = complete(server, response_fields=["content", "generation_settings/n_predict", "no/such", "prompt"], n_predict=2)
     assert body == {"content": "Hello", "generation_settings/n_predict": 2, "prompt": "hi"}

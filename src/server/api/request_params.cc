@@ -20,4 +20,25 @@ Status resolve_logprob_count(const ApiContext& context, std::string_view param, 
   return {};
 }
 
+Status check_alternatives(const ApiContext& context, std::string_view param, const SamplingParams& sampling,
+                          size_t prompt_tokens) {
+  const auto prompt = static_cast<int64_t>(prompt_tokens);
+  const int64_t room = std::max<int64_t>(context.max_model_len() - prompt, 0);
+  const int64_t answer = sampling.max_tokens > 0 ? std::min<int64_t>(sampling.max_tokens, room) : room;
+  const auto check = [](std::string_view name, int64_t alternatives, int64_t positions) -> Status {
+    if (alternatives * positions <= kMaxAlternatives) return {};
+    return invalid_field(name,
+                         fmt::format("Invalid '{}': {} alternatives at each of up to {} tokens are more than "
+                                     "{}: ask for fewer, or for fewer tokens",
+                                     name, alternatives, positions, kMaxAlternatives),
+                         "integer_above_max_value");
+  };
+  OMNIBUS_RETURN_IF_ERROR(check(param, sampling.logprobs.value_or(0), answer));
+  return check("prompt_logprobs", sampling.prompt_logprobs.value_or(0), prompt);
+}
+
+std::string tenant_salt(const HttpRequest& request, std::string_view own) {
+  return request.tenant.empty() ? std::string(own) : fmt::format("{}@{}", request.tenant, own);
+}
+
 }  // namespace omnibus

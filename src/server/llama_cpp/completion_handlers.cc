@@ -6,6 +6,7 @@
 
 #include "api/generation.h"
 #include "api/request_body.h"
+#include "api/request_params.h"
 #include "handlers.h"
 #include "infill.h"
 #include "llama_cpp_error.h"
@@ -24,7 +25,8 @@ constexpr size_t kMaxChoices = 1024;
 using Prompts = std::vector<std::vector<TokenId>>;
 using ParsedRequest = ParsedBody<NativeFields>;
 
-Status check_prompts(const ApiContext& context, const Prompts& prompts, int32_t n_cmpl) {
+Status check_prompts(const ApiContext& context, const Prompts& prompts, const NativeFields& fields) {
+  const int32_t n_cmpl = fields.n_cmpl.value_or(1);
   if (prompts.size() * static_cast<size_t>(n_cmpl) > kMaxChoices) {
     return invalid_field(
         "n_cmpl",
@@ -35,6 +37,7 @@ Status check_prompts(const ApiContext& context, const Prompts& prompts, int32_t 
   for (const std::vector<TokenId>& ids : prompts) {
     const auto tokens = static_cast<int64_t>(ids.size());
     if (tokens + 1 > context.max_model_len()) return context_exceeded(tokens, context.max_model_len());
+    OMNIBUS_RETURN_IF_ERROR(check_alternatives(context, "n_probs", fields.sampling, ids.size()));
   }
   return {};
 }
@@ -78,7 +81,7 @@ Status start(const ApiContext& context, unsigned route, const HttpRequest& reque
   OMNIBUS_RETURN_IF_ERROR(resolve_native_fields(context, fields));
   OMNIBUS_ASSIGN_OR_RETURN(Prompts prompts, encode_prompts_of(context, route, fields));
   const int32_t n_cmpl = fields.n_cmpl.value_or(1);
-  OMNIBUS_RETURN_IF_ERROR(check_prompts(context, prompts, n_cmpl));
+  OMNIBUS_RETURN_IF_ERROR(check_prompts(context, prompts, fields));
 
   GenerationOptions options;
   options.stream = fields.stream;
@@ -95,7 +98,7 @@ Status start(const ApiContext& context, unsigned route, const HttpRequest& reque
     // Each prompt of a list draws like a request of its own.
     if (fields.seed_drawn) one.sampling.seed += i;
     one.n = n_cmpl;
-    one.tenant_salt = request.tenant.empty() ? "" : request.tenant + "@";
+    one.tenant_salt = tenant_salt(request);
   }
   Generation::start(context.engine, reply, std::move(format), std::move(options), std::move(requests));
   return {};

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "api/field_checks.h"
+#include "api/number_fields.h"
 
 namespace omnibus {
 namespace {
@@ -13,9 +14,6 @@ namespace {
 using F = NativeFields;
 using T = FieldType;
 constexpr unsigned kBoth = kOnNativeCompletion | kOnInfill;
-constexpr double kInt32Max = 2147483647.0;
-// A repetition penalty beyond these turns logits into infinities.
-constexpr double kPenaltyMin = 1e-6, kPenaltyMax = 1e6;
 constexpr size_t kMaxResponseFields = 64, kMaxStops = 64;
 // The order in which omnibus applies what a request may set.
 constexpr std::array<std::string_view, 5> kSamplers = {"penalties", "temperature", "top_k", "top_p", "min_p"};
@@ -23,8 +21,6 @@ constexpr std::array<std::string_view, 5> kSamplers = {"penalties", "temperature
 Status unsupported(std::string_view name, std::string_view why) {
   return invalid_field(name, fmt::format("'{}' is not supported: {}", name, why), "unsupported_parameter");
 }
-
-int32_t to_int32(const Json& v) { return static_cast<int32_t>(integer_of(v)); }
 
 // Switches a sampler off for any value up to 0.
 Status check_off(std::string_view name, const Json& value) {

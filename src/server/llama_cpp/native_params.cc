@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "omnibus/base/common/rng.h"
+#include "omnibus/text/tokenizer/vocabulary_check.h"
 
 #include "api/request_params.h"
 #include "native_prompt.h"
@@ -65,10 +66,7 @@ class BiasReader {
 
  private:
   Status add_id(int64_t id, const Json& value) {
-    const int32_t size = context_.tokenizer().vocab_size();
-    if (id < 0 || id >= size) {
-      return wrong("logit_bias", fmt::format("token id {} is not in the vocabulary of {} tokens", id, size));
-    }
+    OMNIBUS_RETURN_IF_ERROR(check_in_vocabulary("logit_bias", id, context_.tokenizer().vocab_size()));
     OMNIBUS_ASSIGN_OR_RETURN(const float bias, bias_of(value));
     if (sampling_.logit_bias.size() >= kMaxBiases) {
       return wrong("logit_bias", fmt::format("must be about at most {} tokens", kMaxBiases),

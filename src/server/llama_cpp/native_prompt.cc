@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "api/field_rule.h"
+#include "omnibus/text/tokenizer/vocabulary_check.h"
+
+#include "api/number_fields.h"
 #include "api/prompt.h"
 
 namespace omnibus {
@@ -31,12 +33,11 @@ StatusOr<Ids> encode_text(const ApiContext& context, const std::string& place, c
 }
 
 StatusOr<TokenId> id_of(const ApiContext& context, const std::string& place, const Json& item) {
-  const FieldRule rule{.name = place,
-                       .type = FieldType::kInteger,
-                       .min = 0,
-                       .max = static_cast<double>(context.tokenizer().vocab_size() - 1)};
-  OMNIBUS_RETURN_IF_ERROR(check_field(rule, item));
-  return static_cast<TokenId>(integer_of(item));
+  OMNIBUS_RETURN_IF_ERROR(
+      check_field({.name = place, .type = FieldType::kInteger, .min = -kInt32Max, .max = kInt32Max}, item));
+  const int64_t id = integer_of(item);
+  OMNIBUS_RETURN_IF_ERROR(check_in_vocabulary(place, id, context.tokenizer().vocab_size()));
+  return static_cast<TokenId>(id);
 }
 
 // Ids and texts in turn; a text in front is the beginning of the prompt and gets its BOS.

@@ -8,6 +8,7 @@
 
 #include "api/generation.h"
 #include "api/request_body.h"
+#include "api/request_params.h"
 #include "handlers.h"
 #include "model_names.h"
 #include "ollama_format.h"
@@ -96,8 +97,7 @@ Status start(const OllamaContext& context, OllamaRoute route, const HttpRequest&
   options.param = chat ? "messages" : "prompt";
   add_ignored_fields(options.headers, parsed.ignored);
   std::vector<GenerateRequest> requests(1);
-  // What one key's requests leave in caches is nobody else's.
-  if (!request.tenant.empty()) requests[0].tenant_salt = request.tenant + "@";
+  requests[0].tenant_salt = tenant_salt(request);
   requests[0].sampling = sampling_for(api, fields, prompt.ids.size());
   requests[0].prompt_token_ids = std::move(prompt.ids);
   requests[0].reasoning = std::move(prompt.reasoning);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "api/field_checks.h"
+#include "api/number_fields.h"
 
 namespace omnibus {
 namespace {
@@ -14,14 +15,9 @@ namespace {
 using F = GenerationFields;
 using T = FieldType;
 constexpr unsigned kChat = kOnChat, kCompl = kOnCompletions, kBoth = kOnChat | kOnCompletions;
-constexpr double kInt32Max = 2147483647.0;
-// A repetition penalty beyond these turns logits into infinities.
-constexpr double kPenaltyMin = 1e-6, kPenaltyMax = 1e6;
 
 // vLLM's: below it, logits divided by the temperature lose their meaning in float.
 constexpr float kLowestTemperature = 0.01F;
-
-int32_t to_int32(const Json& v) { return static_cast<int32_t>(integer_of(v)); }
 
 void take_stop(F& f, Json& v) {
   if (v.is_string()) {

@@ -8,6 +8,7 @@
 #include "api/messages.h"
 #include "api/prompt.h"
 #include "api/request_body.h"
+#include "api/request_params.h"
 #include "chat_format.h"
 #include "completion_format.h"
 #include "generation_fields.h"
@@ -54,19 +55,13 @@ GenerationOptions options_for(const ParsedRequest& parsed, const char* param) {
   return options;
 }
 
-// Whose cached prompts this request may share: those of the same key and salt. A salt has no '@'.
-std::string tenant_salt(const HttpRequest& request, const GenerationFields& fields) {
-  if (request.tenant.empty()) return fields.cache_salt;
-  return request.tenant + "@" + fields.cache_salt;
-}
-
 GenerateRequest engine_request(const HttpRequest& http, const GenerationFields& fields,
                                std::vector<TokenId> ids) {
   GenerateRequest request;
   request.prompt_token_ids = std::move(ids);
   request.sampling = fields.sampling;
   request.n = choices_made(fields);
-  request.tenant_salt = tenant_salt(http, fields);
+  request.tenant_salt = tenant_salt(http, fields.cache_salt);
   return request;
 }
 
@@ -110,6 +105,8 @@ Status start_chat(const ApiContext& context, const HttpRequest& request, const R
   OMNIBUS_ASSIGN_OR_RETURN(ParsedRequest parsed, parse_request(context, kOnChat, request));
   OMNIBUS_ASSIGN_OR_RETURN(OpenAiChatPrompt prompt, chat_prompt(context, parsed));
   const GenerationFields& fields = parsed.fields;
+  OMNIBUS_RETURN_IF_ERROR(
+      check_alternatives(context, "top_logprobs", fields.sampling, prompt.chat.ids.size()));
   ChatFormatOptions format;
   format.model = context.answer_model(fields.model);
   format.fingerprint = context.config.fingerprint;
@@ -143,6 +140,9 @@ Status start_completion(const ApiContext& context, const HttpRequest& request, c
                          fmt::format("Invalid 'n': prompts times n must be at most {}, got {} times {}",
                                      kMaxChoices, format.prompts.size(), choices_made(fields)),
                          "integer_above_max_value");
+  }
+  for (const TextPrompt& prompt : format.prompts) {
+    OMNIBUS_RETURN_IF_ERROR(check_alternatives(context, "logprobs", fields.sampling, prompt.ids.size()));
   }
   format.model = context.answer_model(fields.model);
   format.fingerprint = context.config.fingerprint;
