@@ -20,7 +20,7 @@ using jinja::TemplateError;
 // Some templates look through all messages for each of them (five of llama.cpp's corpus, at about 2 steps a
 // pair).
 constexpr int64_t kStepsPerPair = 4;
-constexpr int64_t kManyMessages = 100;  // with fewer the pairs are nothing beside the budget
+constexpr int64_t kManyMessages = 100;           // with fewer the pairs are nothing beside the budget
 constexpr int64_t kMostExtraSteps = 32'000'000;  // a second of work, which the budget of time cuts anyway
 
 RenderOptions with_steps_for(RenderOptions options, size_t messages) {

@@ -93,7 +93,8 @@ Json long_conversation(int messages) {
   return out;
 }
 
-// 800 messages with tools: no template may run out of steps, not even those that look through all messages for each.
+// 800 messages with tools: no template may run out of steps, not even those that look through all messages
+// for each.
 TEST(LongConversations, FitIntoTheBudget) {
   const std::filesystem::path folder = folder_of_templates();
   if (folder.empty()) GTEST_SKIP() << "OMNIBUS_TEMPLATES_DIR is not set";
