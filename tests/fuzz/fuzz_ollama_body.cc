@@ -24,7 +24,7 @@ void check_fields(const OllamaFields& f) {
   require(std::fabs(s.presence_penalty) <= 2 && std::fabs(s.frequency_penalty) <= 2);
   require(s.stop.size() <= 64);
   for (const std::string& stop : s.stop) require(!stop.empty() && stop.size() <= 256);
-  require(f.options.num_predict >= -2 && f.options.num_predict <= INT32_MAX);
+  require(!f.options.num_predict || (*f.options.num_predict >= -2 && *f.options.num_predict <= INT32_MAX));
   require(!f.options.num_ctx || (*f.options.num_ctx >= 1 && *f.options.num_ctx <= INT32_MAX));
   require(f.top_logprobs >= 0 && f.top_logprobs <= 20 && (f.top_logprobs == 0 || f.logprobs));
   require(!f.keep_alive || *f.keep_alive >= -1);
