@@ -19,11 +19,11 @@ LISTED = "0x40000020"  # IN_OPEN of a folder
 def home(tmp_path_factory):
     """The server's own folders, each with a file that nothing may touch."""
     folder = tmp_path_factory.mktemp("home")
-    for name in ("store", "store/blobs", "store/manifests", "store/tmp", "work"):
+    for name in ("store", "store/blobs", "store/manifests", "store/tmp", "outside"):
         (folder / name).mkdir()
         (folder / name / "secret").write_text(CANARY)
     (folder / "store" / "blobs" / ("sha256-" + "a" * 64)).write_text(CANARY)
-    os.symlink(folder / "work" / "secret", folder / "store" / "blobs" / "link")
+    os.symlink(folder / "outside" / "secret", folder / "store" / "blobs" / "link")
     return folder
 
 
@@ -31,7 +31,7 @@ def home(tmp_path_factory):
 def server(home):
     path = home / "script.jsonl"
     path.write_text(HELLO)
-    env = {**os.environ, "OMNIBUS_HOME": str(home / "store"), "TMPDIR": str(home / "work")}
+    env = {**os.environ, "OMNIBUS_HOME": str(home / "store"), "TMPDIR": str(home / "outside")}
     server = Server(replay_command(path), env=env)
     yield server
     server.assert_serves()
@@ -40,9 +40,9 @@ def server(home):
 
 
 def names(home):
-    secret = str(home / "work" / "secret")
+    secret = str(home / "outside" / "secret")
     return [
-        "../work/secret", "..", ".", "/", secret, secret[1:], "../../etc/passwd", "%2e%2e/%2e%2e/etc/passwd",
+        "../outside/secret", "..", ".", "/", secret, secret[1:], "../../etc/passwd", "%2e%2e/%2e%2e/etc/passwd",
         "..%2f..%2fetc%2fpasswd", "....//....//etc/passwd", "..\\..\\etc\\passwd", "a/../../b", "blobs/secret", "replay/../x",
         "replay\0", "replay\0.json", "\0", "x" * 129, "x" * 5000, "sha256:" + "a" * 64, "sha256-" + "a" * 64,
         "sha256:" + "a" * 65, "sha256:" + "a" * 63, "sha256:" + "g" * 64, "sha256:../../etc/passwd", "sha512:" + "a" * 64,
@@ -93,7 +93,7 @@ def ask(server, place, name):
 @pytest.mark.parametrize("place", PLACES)
 def test_s11_names_are_not_paths(server, home, place):
     assert ask(server, {**PLACES[place], "method": "OPTIONS"}, "x")[0] == 204
-    with Watch(home / "work", home / "store", home / "store" / "blobs", home / "store" / "manifests", home / "store" / "tmp") as watch:
+    with Watch(home / "outside", home / "store", home / "store" / "blobs", home / "store" / "manifests", home / "store" / "tmp") as watch:
         for name in names(home):
             if place == "blob" and name == "sha256:" + "a" * 64:
                 continue  # the one name here that is a digest, and the store has it
@@ -107,7 +107,7 @@ def test_s11_names_are_not_paths(server, home, place):
 
 def test_s11_raw_targets(server, home):
     """Spelled into the target as they are, without escapes."""
-    with Watch(home / "work", home / "store", home / "store" / "blobs") as watch:
+    with Watch(home / "outside", home / "store", home / "store" / "blobs") as watch:
         for name in names(home):
             target = f"/v1/models/{name}".encode()
             with connect(server) as connection:
@@ -119,8 +119,8 @@ def test_s11_raw_targets(server, home):
 
 
 def test_s11_the_watch_sees_files(home):
-    with Watch(home / "work") as watch:
-        (home / "work" / "secret").read_text()
+    with Watch(home / "outside") as watch:
+        (home / "outside" / "secret").read_text()
         assert ("secret", "0x20") in watch.events()
 
 

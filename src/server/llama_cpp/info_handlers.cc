@@ -7,6 +7,7 @@
 #include "omnibus/server/http/json_body.h"
 #include "omnibus/server/llama_cpp/llama_cpp_api.h"
 
+#include "api/json_response.h"
 #include "handlers.h"
 #include "llama_cpp_error.h"
 #include "native_fields.h"
@@ -14,12 +15,6 @@
 
 namespace omnibus {
 namespace {
-
-HttpResponse json_response(const Json& body) {
-  HttpResponse response;
-  response.body = dump_json(body);
-  return response;
-}
 
 std::string token_text(const Tokenizer& tokenizer, TokenId id) {
   return id == kNoToken ? std::string() : std::string(tokenizer.token_bytes(id));

@@ -5,6 +5,7 @@
 
 #include "api/body_fields.h"
 #include "api/field_checks.h"
+#include "api/json_response.h"
 #include "api/messages.h"
 #include "api/prompt.h"
 #include "api/request_body.h"
@@ -74,10 +75,7 @@ StatusOr<HttpResponse> apply_template(const ApiContext& context, const HttpReque
   OMNIBUS_ASSIGN_OR_RETURN(RenderedPrompt rendered, render_chat(context, std::move(input), parsed.ignored));
   Json body;
   body["prompt"] = std::move(rendered.text);
-  HttpResponse response;
-  response.body = dump_json(body);
-  add_ignored_fields(response.headers, parsed.ignored);
-  return response;
+  return json_response(body, parsed.ignored);
 }
 
 }  // namespace

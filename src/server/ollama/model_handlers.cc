@@ -7,6 +7,7 @@
 
 #include "omnibus/base/common/wall_clock.h"
 
+#include "api/json_response.h"
 #include "api/request_body.h"
 #include "handlers.h"
 #include "model_names.h"
@@ -24,12 +25,6 @@ struct ListedModel {
   int64_t modified_ns = 0;
   std::string license;
 };
-
-HttpResponse json_response(const Json& body) {
-  HttpResponse response;
-  response.body = dump_json(body);
-  return response;
-}
 
 int64_t modified_ns_of(const std::string& path) {
   struct stat info {};

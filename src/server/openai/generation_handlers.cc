@@ -5,6 +5,7 @@
 #include "omnibus/base/common/ids.h"
 
 #include "api/generation.h"
+#include "api/json_response.h"
 #include "api/messages.h"
 #include "api/prompt.h"
 #include "api/request_body.h"
@@ -179,18 +180,10 @@ Json rendered_json(const ApiContext& context, const GenerationFields& fields, co
   return out;
 }
 
-HttpResponse rendered_response(const Json& body, const std::vector<std::string>& ignored) {
-  HttpResponse response;
-  response.body = dump_json(body);
-  add_ignored_fields(response.headers, ignored);
-  return response;
-}
-
 StatusOr<HttpResponse> render_chat(const ApiContext& context, const HttpRequest& request) {
   OMNIBUS_ASSIGN_OR_RETURN(ParsedRequest parsed, parse_request(context, kOnChat, request));
   OMNIBUS_ASSIGN_OR_RETURN(const OpenAiChatPrompt prompt, chat_prompt(context, parsed));
-  return rendered_response(rendered_json(context, parsed.fields, "chatcmpl-", prompt.chat.ids),
-                           parsed.ignored);
+  return json_response(rendered_json(context, parsed.fields, "chatcmpl-", prompt.chat.ids), parsed.ignored);
 }
 
 StatusOr<HttpResponse> render_completion(const ApiContext& context, const HttpRequest& request) {
@@ -200,7 +193,7 @@ StatusOr<HttpResponse> render_completion(const ApiContext& context, const HttpRe
   for (const TextPrompt& prompt : prompts) {
     body.push_back(rendered_json(context, parsed.fields, "cmpl-", prompt.ids));
   }
-  return rendered_response(body, parsed.ignored);
+  return json_response(body, parsed.ignored);
 }
 
 StatusOr<HttpResponse> count_chat_tokens(const ApiContext& context, const HttpRequest& request) {
@@ -209,7 +202,7 @@ StatusOr<HttpResponse> count_chat_tokens(const ApiContext& context, const HttpRe
   Json body;
   body["object"] = "response.input_tokens";
   body["input_tokens"] = prompt.chat.ids.size();
-  return rendered_response(body, parsed.ignored);
+  return json_response(body, parsed.ignored);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "omnibus/server/http/json_body.h"
 #include "omnibus/server/ui/chat_page.h"
 
+#include "api/json_response.h"
 #include "handlers.h"
 
 namespace omnibus {
@@ -42,12 +43,6 @@ Json anthropic_model_json(const ApiContext& context, const std::string& name) {
 
 Json any_model_json(const ApiContext& context, const HttpRequest& request, const std::string& name) {
   return is_for_anthropic(request) ? anthropic_model_json(context, name) : model_json(context, name);
-}
-
-HttpResponse json_response(const Json& body) {
-  HttpResponse response;
-  response.body = dump_json(body);
-  return response;
 }
 
 }  // namespace

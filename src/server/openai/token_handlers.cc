@@ -6,6 +6,7 @@
 
 #include "api/body_fields.h"
 #include "api/field_checks.h"
+#include "api/json_response.h"
 #include "api/logprob_json.h"
 #include "api/messages.h"
 #include "api/prompt.h"
@@ -94,13 +95,6 @@ StatusOr<ParsedTokens> parse_request(const ApiContext& context, unsigned route, 
   return parsed;
 }
 
-HttpResponse answer(const Json& body, const std::vector<std::string>& ignored) {
-  HttpResponse response;
-  response.body = dump_json(body);
-  add_ignored_fields(response.headers, ignored);
-  return response;
-}
-
 StatusOr<std::vector<TokenId>> encode(const ApiContext& context, ParsedTokens& parsed) {
   TokenFields& f = parsed.fields;
   if (f.prompt.has_value() != f.messages.is_null()) {
@@ -159,7 +153,7 @@ StatusOr<HttpResponse> tokenize_content(const ApiContext& context, ParsedTokens&
   }
   Json body;
   body["tokens"] = std::move(tokens);
-  return answer(body, parsed.ignored);
+  return json_response(body, parsed.ignored);
 }
 
 StatusOr<HttpResponse> tokenize(const ApiContext& context, const HttpRequest& request) {
@@ -177,7 +171,7 @@ StatusOr<HttpResponse> tokenize(const ApiContext& context, const HttpRequest& re
       strings.push_back(logprob_token_text(id, std::string(context.tokenizer().token_bytes(id)), false));
     }
   }
-  return answer(body, parsed.ignored);
+  return json_response(body, parsed.ignored);
 }
 
 StatusOr<HttpResponse> detokenize(const ApiContext& context, const HttpRequest& request) {
@@ -193,7 +187,7 @@ StatusOr<HttpResponse> detokenize(const ApiContext& context, const HttpRequest& 
   const std::string text = context.tokenizer().decode(ids, /*skip_special_tokens=*/false);
   body["prompt"] = text;   // vLLM's name
   body["content"] = text;  // llama.cpp's
-  return answer(body, parsed.ignored);
+  return json_response(body, parsed.ignored);
 }
 
 }  // namespace
