@@ -32,7 +32,8 @@ def test_f13_larger_than_all_kv(replay):
 
 
 def test_f12_preemption_changes_nothing(own_replay):
-    lines = [says(*["abcdefgh"[(i + j) % 8] for j in range(120)], when=f"<{i}>") for i in range(16)]
+    # Steps long enough for requests to meet, on however idle a machine.
+    lines = [says(*["abcdefgh"[(i + j) % 8] for j in range(120)], when=f"<{i}>", delay_ms=2) for i in range(16)]
     server = own_replay(script(*lines, num_blocks=30, max_model_len=400), "--max-num-seqs", "16")
     with concurrent.futures.ThreadPoolExecutor(16) as threads:
         answers = list(threads.map(lambda i: server.chat(f"<{i}>", max_tokens=200).json(), range(16)))
