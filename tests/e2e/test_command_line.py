@@ -33,6 +33,8 @@ FLAGS = {
     "serve": COMMON | LOG | ENGINE | {
         "host", "port", "max-body-bytes", "max-connections", "header-timeout", "body-timeout", "keep-alive-timeout",
         "drain-timeout", "served-model-name", "api-key", "api-key-file", "allow-unauthenticated",
+        "grpc-port", "admin-listen", "admin-api-key", "stall-timeout", "drain-delay", "scheduling-policy",
+        "enable-prefix-caching", "async-scheduling", "step-timeout", "max-waiting-tokens", "fair-sharing",
         "max-waiting-requests", "any-model", "strict-fields", "trust-request-chat-template", "max-num-seqs",
         "max-logprobs", "prefill-assistant", "reasoning-parser", "reasoning-field", "generation-config",
         "ollama-port", "default-chat-template-kwargs", "default-max-tokens", "slots",

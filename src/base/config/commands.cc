@@ -58,6 +58,16 @@ void declare_engine_for_many(OptionSet& options, EngineOptions& engine) {
   options.add("max-num-seqs", engine.max_num_seqs, 1, 65536, "Requests that run at the same time");
   options.add("max-logprobs", engine.max_logprobs, -1, 1 << 20,
               "Most alternatives per token a request may ask for; -1: the whole vocabulary");
+  options.add_choice(
+      "scheduling-policy", engine.scheduling_policy,
+      {{"fcfs", SchedulingPolicyOption::kFcfs}, {"priority", SchedulingPolicyOption::kPriority}},
+      "Who is next: first come, first served; or the lowest `priority` of the requests");
+  options.add("enable-prefix-caching", engine.enable_prefix_caching,
+              "Reuse the KV cache of prompts that begin alike");
+  options.add("async-scheduling", engine.async_scheduling,
+              "Plan the next step while the current one runs (default: with more than two cores)");
+  options.add("step-timeout", engine.step_timeout_s, 0, 86400,
+              "Seconds after which a step counts as stalled; 0: from its predicted cost");
 }
 
 void declare_http(OptionSet& options, HttpConfig& http) {
@@ -67,6 +77,13 @@ void declare_http(OptionSet& options, HttpConfig& http) {
   options.add(
       "ollama-port", http.ollama_port, 0, 65535,
       "Second port, on 127.0.0.1, for Ollama's clients (theirs is 11434); 0: any free one (default: off)");
+  options.add("grpc-port", http.grpc_port, 0, 65535,
+              "Port for gRPC, on the same address; 0: any free one (default: off)");
+  options.add(
+      "admin-listen", http.admin_listen, "WHERE",
+      "Admin routes: auto (a Unix socket under OMNIBUS_HOME), off, unix:PATH, or HOST:PORT on loopback "
+      "with --admin-api-key");
+  options.add_list("admin-api-key", http.admin_api_keys, "KEY", "Key for admin routes over TCP; repeatable");
   options.add("max-body-bytes", http.max_body_bytes, 1024, kMaxBodyBytes,
               "Largest request body; routes that need less take less");
   options.add("max-connections", http.max_connections, 1, 1 << 20, "Open connections; more are turned away");
@@ -75,6 +92,10 @@ void declare_http(OptionSet& options, HttpConfig& http) {
               "Seconds a client has for its body, and one more per 64,000 bytes of it");
   options.add("keep-alive-timeout", http.keep_alive_timeout_s, 0.01, 86400,
               "Seconds an idle connection stays");
+  options.add("stall-timeout", http.stall_timeout_s, 0.01, 86400,
+              "Seconds after which a reader that takes no byte of its answer is dropped");
+  options.add("drain-delay", http.drain_delay_s, 0, 86400,
+              "Seconds between SIGTERM and the first refusal, for slow routers");
   options.add("drain-timeout", http.drain_timeout_s, 0, 86400,
               "Seconds that running requests have to finish after SIGTERM");
 }
@@ -135,6 +156,10 @@ void declare_options(OptionSet& options, ServeConfig& config) {
                    "Name the model has in the API; repeatable (default: its own)");
   options.add("max-waiting-requests", config.max_waiting_requests, 0, kMany,
               "Requests that may wait for their turn; more get 429");
+  options.add("max-waiting-tokens", config.max_waiting_tokens, 0, int64_t{1} << 40,
+              "Prompt tokens that may wait; more get 429; 0: four times what the KV cache holds");
+  options.add("fair-sharing", config.fair_sharing, "SHARES",
+              "Tokens shared between API keys: off, equal, or NAME=WEIGHT,... (others have 1)");
   options.add("any-model", config.any_model, "Answer for any model name that a request may bring");
   options.add("strict-fields", config.strict_fields, "Refuse requests with unknown fields");
   options.add("trust-request-chat-template", config.trust_request_chat_template,

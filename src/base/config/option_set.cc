@@ -111,6 +111,14 @@ void OptionSet::add(std::string name, bool& field, std::string help) {
        });
 }
 
+void OptionSet::add(std::string name, std::optional<bool>& field, std::string help) {
+  push(Option::Kind::kSwitch, std::move(name), "", std::move(help),
+       [&field](std::span<const std::string> values) -> Status {
+         OMNIBUS_ASSIGN_OR_RETURN(field, parse_bool(values.back()));
+         return {};
+       });
+}
+
 void OptionSet::add(std::string name, std::string& field, std::string type, std::string help) {
   push(Option::Kind::kValue, std::move(name), std::move(type), std::move(help),
        [&field](std::span<const std::string> values) -> Status {

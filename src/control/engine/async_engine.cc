@@ -20,7 +20,8 @@ namespace {
 constexpr MonotonicNs kStallNs = 300'000'000'000;
 // After a drain's limit: time for the aborted streams to hear of it.
 constexpr std::chrono::milliseconds kAbortGrace{1000};
-constexpr int64_t kWaitingPromptPerKv = 4;  // prompt tokens that may wait, in KV capacities
+constexpr std::chrono::seconds kControlLimit{30};  // for a command that waits for the step in flight
+constexpr int64_t kWaitingPromptPerKv = 4;         // prompt tokens that may wait, in KV capacities
 
 Status draining() {
   ErrorDetail detail;
@@ -106,6 +107,14 @@ class AsyncEngineImpl final : public AsyncEngine {
 
   void cancel(RequestId id) override {
     if (const auto n = ledger_.cancel(id)) send(CancelCommand{id, *n});
+  }
+
+  Status reset_prefix_cache() override {
+    auto done = std::make_shared<std::promise<void>>();
+    std::future<void> reset = done->get_future();
+    send(ResetPrefixCacheCommand{std::move(done)});
+    if (reset.wait_for(kControlLimit) == std::future_status::ready) return absl::OkStatus();
+    return absl::DeadlineExceededError("the engine did not come round to it in time");
   }
 
   EngineHealth health() const override {

@@ -149,6 +149,12 @@ bool EngineCore::handle(const AbortAllCommand& command) {
   return true;
 }
 
+bool EngineCore::handle(const ResetPrefixCacheCommand& command) {
+  p_.scheduler->reset_prefix_cache();
+  command.done->set_value();
+  return true;
+}
+
 bool EngineCore::handle(const FailCommand& command) {
   fail(command.why);
   return true;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -37,14 +38,17 @@ struct FinishCommand {
 struct AbortAllCommand {
   Status why;
 };
+struct ResetPrefixCacheCommand {
+  std::shared_ptr<std::promise<void>> done;
+};
 struct FailCommand {
   Status why;
 };
 struct StopCommand {
   Status why;
 };
-using EngineCommand =
-    std::variant<SubmitCommand, CancelCommand, FinishCommand, AbortAllCommand, FailCommand, StopCommand>;
+using EngineCommand = std::variant<SubmitCommand, CancelCommand, FinishCommand, AbortAllCommand,
+                                   ResetPrefixCacheCommand, FailCommand, StopCommand>;
 using EngineInbox = BoundedQueue<std::unique_ptr<EngineCommand>>;
 
 // What the engine thread shows to others; any thread reads.
@@ -97,6 +101,7 @@ class EngineCore {
   bool handle(const CancelCommand& command);
   bool handle(const FinishCommand& command);
   bool handle(const AbortAllCommand& command);
+  bool handle(const ResetPrefixCacheCommand& command);
   bool handle(const FailCommand& command);
   bool handle(const StopCommand& command);
   bool dispatch(EngineCommand& command);

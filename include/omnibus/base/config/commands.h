@@ -21,6 +21,7 @@ inline constexpr char kDefaultModel[] = "smollm2:135m";
 
 enum class NumericsOption { kFast, kF32 };
 enum class ReasoningFieldOption { kBoth, kReasoningContent, kReasoning };
+enum class SchedulingPolicyOption { kFcfs, kPriority };
 enum class CpuIsaOption { kAuto, kGeneric, kAvx2, kAvx512 };
 
 struct LogConfig {
@@ -44,6 +45,10 @@ struct EngineOptions {
   int32_t pipeline_parallel_size = 1;
   std::optional<uint64_t> seed;  // seeds the draw of requests that bring none; absent: from the system
   int32_t max_logprobs = 20;     // most alternatives a request may ask for; -1: all
+  SchedulingPolicyOption scheduling_policy = SchedulingPolicyOption::kFcfs;
+  bool enable_prefix_caching = true;
+  std::optional<bool> async_scheduling;  // absent: where there are more than two cores
+  double step_timeout_s = 0;             // 0: from the predicted cost of steps
 
   // The token budget of a step: as asked, else 512, or one token for each request if these are more.
   int32_t batched_tokens() const { return max_num_batched_tokens.value_or(std::max(512, max_num_seqs)); }
@@ -58,8 +63,13 @@ struct ApiKey {
 // The HTTP listener: where it is, who may reach it, its limits. Times in seconds.
 struct HttpConfig {
   std::string host = "127.0.0.1";
-  int32_t port = 8000;                       // 0: any free port
-  std::optional<int32_t> ollama_port;        // a second listener, on loopback; 0: any free port
+  int32_t port = 8000;                 // 0: any free port
+  std::optional<int32_t> ollama_port;  // a second listener, on loopback; 0: any free port
+  std::optional<int32_t> grpc_port;    // gRPC, on `host`; 0: any free port
+  // Where admin routes are: "auto" (a Unix socket under OMNIBUS_HOME), "off", "unix:PATH", or "HOST:PORT" on
+  // loopback, which needs admin_api_keys.
+  std::string admin_listen = "auto";
+  std::vector<std::string> admin_api_keys;
   std::vector<std::string> allowed_hosts;    // names a request may be addressed to, beside those of loopback
   std::vector<std::string> allowed_origins;  // web pages that may call; "*": all
   std::string ssl_certfile;                  // PEM chain; "": plain HTTP
@@ -70,6 +80,8 @@ struct HttpConfig {
   double header_timeout_s = 10;
   double body_timeout_s = 30;  // and 1 s more per 64,000 bytes
   double keep_alive_timeout_s = 75;
+  double stall_timeout_s = 30;  // a reader that takes no byte for so long is gone
+  double drain_delay_s = 0;     // between SIGTERM and the first refusal
   double drain_timeout_s = 30;
 };
 
@@ -85,8 +97,11 @@ struct ServeConfig {
   std::vector<std::string> warnings;  // what finish_serve_config found odd, to be logged
   bool allow_unauthenticated = false;
   int32_t max_waiting_requests = 256;  // more get 429
-  bool any_model = false;              // any "model" in a request means the one that is served
-  bool strict_fields = false;          // an unknown field of a request is 400
+  int64_t max_waiting_tokens = 0;      // prompt tokens; 0: four times what the KV cache holds
+  // "off", "equal", or "NAME=WEIGHT,...": shares of the keys' names, 1 for those that are not listed.
+  std::string fair_sharing = "off";
+  bool any_model = false;      // any "model" in a request means the one that is served
+  bool strict_fields = false;  // an unknown field of a request is 400
   bool trust_request_chat_template = false;
   bool prefill_assistant = false;  // an assistant message at the end of a chat is gone on with
   GenerationConfigOption generation_config = GenerationConfigOption::kAuto;

@@ -59,6 +59,7 @@ class OptionSet {
   void add(std::string name, double& field, double min, double max, std::string help);
   void add(std::string name, std::optional<double>& field, double min, double max, std::string help);
   void add(std::string name, bool& field, std::string help);
+  void add(std::string name, std::optional<bool>& field, std::string help);
   void add(std::string name, std::string& field, std::string type, std::string help);
   void add_list(std::string name, std::vector<std::string>& field, std::string type, std::string help);
   // Exactly one of the named choices.

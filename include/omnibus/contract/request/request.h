@@ -9,6 +9,7 @@
 
 #include "omnibus/base/common/clock.h"
 #include "omnibus/base/common/ids.h"
+#include "omnibus/base/common/sha256.h"
 #include "omnibus/contract/request/sampling_params.h"
 
 namespace omnibus {
@@ -41,7 +42,11 @@ struct Request {
   std::vector<MediaItem> media;
   std::optional<AdapterRef> adapter;
   std::string tenant_salt;  // mixes into prefix keys
-  int32_t priority = 0;     // lower first, under the priority policy
+  // Chain keys of the prompt's full blocks, in order (control/kv_cache/block_key.h), as many as were made
+  // before admission: hashing a long prompt is not the engine thread's work. The scheduler makes the rest.
+  std::vector<Digest256> prefix_keys;
+  std::string tenant;    // name of the key that it came with; for fair sharing
+  int32_t priority = 0;  // lower first, under the priority policy
   std::optional<MonotonicNs> deadline;
   MonotonicNs arrival_ns = 0;
   std::vector<TokenId> eos_token_ids;  // end-of-generation set of the model; empty under ignore_eos

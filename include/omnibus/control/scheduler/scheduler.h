@@ -28,12 +28,34 @@
 
 namespace omnibus {
 
+enum class SchedulingPolicy {
+  kFcfs,      // first come, first served
+  kPriority,  // lowest Request::priority first, then first come; the preempted are the last of that order
+};
+
+// Weighted fair sharing between tenants (Request::tenant): each is served tokens, of prompts and answers
+// alike, in proportion to its weight while it has work.
+struct FairSharing {
+  bool enabled = false;
+  std::map<std::string, double> weights;  // > 0; a tenant that is not listed has 1
+};
+
 struct SchedulerConfig {
   int32_t max_model_len = 0;           // tokens of prompt + output, > 0
   int32_t max_num_seqs = 32;           // running requests, > 0
   int32_t max_num_batched_tokens = 0;  // per step; >= max_num_seqs + chunk alignment - 1
   Numerics numerics = Numerics::kFast;
   Epoch epoch = 0;
+  SchedulingPolicy policy = SchedulingPolicy::kFcfs;
+  FairSharing fair_sharing;
+  // A waiting request that others have overtaken in so many steps is next, whatever policy and shares say.
+  int32_t max_passed_over = 16;
+  bool prefix_caching = true;
+  // How many steps may be planned and not yet updated: pipeline stages + asynchronous steps.
+  int32_t max_steps_in_flight = 1;
+  // Asynchronous stepping: a sequence whose next token is being sampled by a step in flight may be planned
+  // again, with FromStep as source. Without, it waits for that step (a pipeline alternates its batches).
+  bool from_step = false;
 };
 
 // What one step (or an abort) means for one request.
@@ -72,6 +94,8 @@ class Scheduler {
   // The text layer found a stop string in output token n_tokens - 1. Surplus tokens computed since are
   // dropped; their number is returned (0 for an unknown or finished id).
   int32_t finish(RequestId id, int32_t n_tokens);
+  // Forgets every cached prefix; blocks that requests hold stay theirs and are not found again.
+  void reset_prefix_cache() { kv_->reset_prefix_cache(); }
   // Ends every request whose deadline has passed (DEADLINE_EXCEEDED).
   std::vector<SequenceEvent> expire();
 
