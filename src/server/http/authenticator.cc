@@ -1,20 +1,11 @@
 #include "omnibus/server/http/authenticator.h"
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 
-#include "omnibus/base/common/check.h"
+#include "omnibus/base/common/sha256.h"
 
 namespace omnibus {
 namespace {
-
-std::array<uint8_t, 32> sha256(std::string_view text) {
-  std::array<uint8_t, 32> digest{};
-  unsigned int size = 0;
-  const int ok = EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr);
-  OMNIBUS_CHECK(ok == 1 && size == digest.size(), "SHA-256 is not available");
-  return digest;
-}
 
 bool is_bearer(std::string_view scheme) {
   constexpr std::string_view kBearer = "bearer";
@@ -67,7 +58,7 @@ StatusOr<std::string> Authenticator::check(Scope scope, const HttpRequest& reque
 
 const std::string* Authenticator::name_of(std::string_view key) const {
   if (key.empty()) return nullptr;
-  const Digest digest = sha256(key);
+  const Digest256 digest = sha256(key);
   // Every known key is compared, whichever matches.
   size_t found = names_.size();
   for (size_t i = 0; i < digests_.size(); ++i) {

@@ -1,13 +1,13 @@
 // Authenticator: who may call a route. Keys are kept and compared as SHA-256, in constant time.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "omnibus/base/common/sha256.h"
 #include "omnibus/base/common/status.h"
 #include "omnibus/base/config/commands.h"
 #include "omnibus/server/http/http_message.h"
@@ -26,11 +26,10 @@ class Authenticator {
   StatusOr<std::string> check(Scope scope, const HttpRequest& request) const;
 
  private:
-  using Digest = std::array<uint8_t, 32>;
   // nullptr: not one of ours.
   const std::string* name_of(std::string_view key) const;
 
-  std::vector<Digest> digests_;
+  std::vector<Digest256> digests_;
   std::vector<std::string> names_;  // of the same index
   bool loopback_bind_;
 };
