@@ -283,7 +283,6 @@ Status check_listeners(const HttpConfig& http) {
 }
 
 int serve_command(const ServeConfig& config) {
-  init_log(config.log.level, config.log.format);
   const StopSignals signals;  // blocked before the first thread exists
   const Status listener = check_listeners(config.http);
   if (!listener.ok()) return report_failure(listener);

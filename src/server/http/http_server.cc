@@ -161,6 +161,7 @@ void HttpServerImpl::start_session(tcp::socket socket, const asio::any_io_execut
     asio::co_spawn(executor, session->run(), LogException{"a connection"});
     return;
   }
+  state_->metrics->connections_refused.add();
   static constexpr std::string_view kFull =
       "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
   socket.non_blocking(true, ignored);
@@ -224,7 +225,7 @@ StatusOr<std::unique_ptr<HttpServer>> HttpServer::start(HttpServerConfig config,
   auto state = std::make_shared<ServerState>(std::move(config));
   state->routes = routes;
   state->auth = auth;
-  state->metrics = metrics;
+  state->metrics = std::make_unique<HttpMetrics>(metrics, &state->clock);
   auto server = std::make_unique<HttpServerImpl>(std::move(state));
   OMNIBUS_RETURN_IF_ERROR(server->listen());
   return server;

@@ -15,10 +15,12 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "omnibus/base/common/clock.h"
 #include "omnibus/server/http/http_server.h"
 
 #include "access_policy.h"
 #include "byte_budget.h"
+#include "http_metrics.h"
 #include "io.h"
 #include "outbox.h"
 #include "request_reader.h"
@@ -42,7 +44,8 @@ struct ServerState {
   const std::shared_ptr<ByteBudget> bodies;
   const RouteTable* routes = nullptr;
   const Authenticator* auth = nullptr;
-  MetricsRegistry* metrics = nullptr;
+  const SteadyClock clock;
+  std::unique_ptr<HttpMetrics> metrics;
   std::unique_ptr<const AccessPolicy> access;  // set once the listener is bound
   TlsContext tls;
   asio::io_context context;
@@ -89,7 +92,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void arm(Clock::time_point deadline, bool close);
   void disarm();
   AnswerContext answer_context(const HttpRequest& request, bool keep) const;
-  void count(const Route* route, const HttpRequest& request, int status) const;
+  void count(const Route* route, const HttpRequest& request, int status, uint64_t request_bytes) const;
+  void log_exchange(const HttpExchange& exchange, const HttpRequest& request) const;
 
   const std::shared_ptr<ServerState> state_;
   asio::any_io_executor executor_;
@@ -98,6 +102,8 @@ class Session : public std::enable_shared_from_this<Session> {
   asio::steady_timer wake_;
   uint64_t timer_generation_ = 0;
   std::string in_;  // read, not yet consumed
+  Clock::time_point head_read_{};  // when the request at hand had its whole head
+  uint64_t sent_bytes_ = 0;        // of its answer
   bool timed_out_ = false, idle_ = false, client_gone_ = false;
   bool watch_stopping_ = false, watch_done_ = true;
 };

@@ -20,6 +20,7 @@ struct HttpRequest {
   std::string body;
   std::shared_ptr<void> body_lease;  // holds the body's share of the server's memory for bodies
   std::string request_id;            // the client's X-Request-Id when it is fit to echo, else one of ours
+  std::string trace_id;              // of a valid `traceparent` (trace_context.h); empty without one
   bool http_1_0 = false;
   bool keep_alive = true;
 
