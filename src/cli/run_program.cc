@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "omnibus/base/common/log.h"
+
 #include "commands.h"
 #include "version.h"
 
@@ -24,7 +26,11 @@ struct Dispatch {
 }  // namespace
 
 int report_failure(const Status& error) {
-  fmt::print(stderr, "omnibus: {}\n", status_message(error));
+  if (log_is_json()) {
+    log_error("{}", status_message(error));
+  } else {
+    fmt::print(stderr, "omnibus: {}\n", status_message(error));
+  }
   return kExitFailure;
 }
 
