@@ -6,9 +6,9 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include "docs_data.h"
+#include "http/csp_hash.h"
 
 namespace omnibus {
 namespace {
@@ -306,14 +306,8 @@ std::string Page::html() {
 std::string docs_page_html(const Json& openapi) { return Page(openapi).html(); }
 
 std::string docs_page_policy() {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  EVP_Digest(kDocsStyle.data(), kDocsStyle.size(), digest.data(), &size, EVP_sha256(), nullptr);
-  std::array<unsigned char, 2 * EVP_MAX_MD_SIZE> base64{};
-  const int length = EVP_EncodeBlock(base64.data(), digest.data(), static_cast<int>(size));
-  return "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; style-src "
-         "'sha256-" +
-         std::string(base64.begin(), base64.begin() + length) + "'";
+  return "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; style-src " +
+         csp_hash(kDocsStyle);
 }
 
 }  // namespace omnibus

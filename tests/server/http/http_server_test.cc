@@ -74,9 +74,17 @@ class HttpServerTest : public testing::Test {
     routes_.add({"GET", "/throws", Scope::kPublic, 0,
                  [](const HttpRequest&, const ReplyPtr&) { throw std::runtime_error("a bug"); }});
     routes_.add({"GET", "/admin", Scope::kAdmin, 0, [](const HttpRequest&, const ReplyPtr&) {}});
-    auto server = HttpServer::start(config_, &routes_, &auth_, &metrics_);
+    auto server = HttpServer::start(config_, site(), &metrics_);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
+  }
+
+  HttpSite site() const {
+    HttpSite site;
+    site.routes = std::make_shared<RouteTable>(routes_);
+    site.auth = std::make_shared<Authenticator>(auth_);
+    site.tls = tls_;
+    return site;
   }
 
   // The reply of the request that `client` sends to /held.
@@ -100,6 +108,7 @@ class HttpServerTest : public testing::Test {
   HttpServerConfig config_;
   RouteTable routes_;
   Authenticator auth_{std::span<const ApiKey>(), true};
+  TlsFiles tls_;
   MetricsRegistry metrics_;
   std::promise<ReplyPtr> replies_;
   std::vector<HttpRequest> kept_;
@@ -234,7 +243,7 @@ TEST_F(HttpServerTest, StopWhileManyThreadsAccept) {
     if (round == 0)
       start();
     else
-      server_ = HttpServer::start(config_, &routes_, &auth_, &metrics_).value();
+      server_ = HttpServer::start(config_, site(), &metrics_).value();
     std::atomic<bool> done{false};
     std::atomic<int> answered{0};
     std::vector<std::thread> clients;
@@ -282,7 +291,7 @@ TEST_F(HttpServerTest, PortInUseIsNamed) {
   start();
   HttpServerConfig config = config_;
   config.port = server_->port();
-  const auto second = HttpServer::start(config, &routes_, &auth_, &metrics_);
+  const auto second = HttpServer::start(config, site(), &metrics_);
   ASSERT_FALSE(second.ok());
   EXPECT_NE(status_message(second.status()).find(std::to_string(config.port)), std::string::npos);
 }
@@ -319,24 +328,19 @@ TEST_F(HttpServerTest, ErrorsNameTheRoute) {
   EXPECT_NE(answer.find("There is no DELETE /held: this route has GET, HEAD, OPTIONS"), std::string::npos);
 }
 
-TEST_F(HttpServerTest, AnAddressCanBeAskedForBeforehand) {
-  start();
-  EXPECT_TRUE(HttpServer::check(config_).ok());
-  HttpServerConfig config = config_;
-  config.port = server_->port();
-  const Status taken = HttpServer::check(config);
-  EXPECT_NE(status_message(taken).find("Cannot listen on 127.0.0.1 port"), std::string::npos) << taken;
-  config.host = "no such host";
-  EXPECT_FALSE(HttpServer::check(config).ok());
+TEST_F(HttpServerTest, AHostOfNoAddressIsNamed) {
+  config_.host = "no such host";
+  const auto server = HttpServer::start(config_, site(), &metrics_);
+  EXPECT_NE(status_message(server.status()).find("no such host"), std::string::npos) << server.status();
 }
 
-TEST_F(HttpServerTest, CertificatesAreCheckedBeforehand) {
-  HttpServerConfig config = config_;
-  config.tls.certificate = "/no/such.pem";
-  const Status missing = HttpServer::check(config);
-  EXPECT_EQ(status_message(missing),
-            "TLS: cannot use the certificate '/no/such.pem': No such file or directory");
-  EXPECT_EQ(HttpServer::start(config, &routes_, &auth_, &metrics_).status(), missing);
+TEST_F(HttpServerTest, ABadCertificateIsNamedAtStartAndInPrepare) {
+  start();
+  HttpSite bad = site();
+  bad.tls.certificate = "/no/such.pem";
+  const std::string expected = "TLS: cannot use the certificate '/no/such.pem': No such file or directory";
+  EXPECT_EQ(status_message(server_->prepare(bad).status()), expected);
+  EXPECT_EQ(status_message(HttpServer::start(config_, bad, &metrics_).status()), expected);
 }
 
 TEST_F(HttpServerTest, OptionsAnswersAreCounted) {
@@ -352,7 +356,7 @@ TEST_F(HttpServerTest, OptionsAnswersAreCounted) {
 // Two listeners over one table of routes, as for a second port.
 TEST_F(HttpServerTest, TwoListenersShareRoutesAndMetrics) {
   start();
-  auto second = HttpServer::start(config_, &routes_, &auth_, &metrics_);
+  auto second = HttpServer::start(config_, site(), &metrics_);
   ASSERT_TRUE(second.ok()) << second.status();
   const auto answers = [](uint16_t port) {
     Client client(port);
