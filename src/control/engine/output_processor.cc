@@ -1,5 +1,6 @@
 #include "output_processor.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <exception>
 #include <map>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "omnibus/base/common/log.h"
+#include "omnibus/base/common/mutant.h"
 
 namespace omnibus {
 
@@ -24,16 +26,20 @@ struct OutputProcessor::OpenParent {
 
 class OutputProcessor::Shard {
  public:
-  Shard(std::shared_ptr<const Tokenizer> tokenizer, RequestLedger* ledger, EngineMetrics metrics,
-        FinishCallback on_stop)
-      : tokenizer_(std::move(tokenizer)),
+  Shard(bool is_inline, std::shared_ptr<const Tokenizer> tokenizer, RequestLedger* ledger,
+        EngineMetrics metrics, FinishCallback on_stop)
+      : inline_(is_inline),
+        tokenizer_(std::move(tokenizer)),
         ledger_(ledger),
         metrics_(std::move(metrics)),
-        on_stop_(std::move(on_stop)),
-        thread_([this] { run(); }) {}
+        on_stop_(std::move(on_stop)) {
+    if (inline_) return;
+    thread_ = std::thread([this] { run(); });
+  }
 
   ~Shard() {
     flush();
+    if (inline_) return;
     {
       std::lock_guard lock(mutex_);
       closed_ = true;
@@ -46,6 +52,12 @@ class OutputProcessor::Shard {
   void post(Posted posted) { outgoing_.push_back(std::move(posted)); }
   void flush() {
     if (outgoing_.empty()) return;
+    if (inline_) {
+      std::vector<Posted> batch;
+      batch.swap(outgoing_);
+      for (Posted& posted : batch) handle(posted);
+      return;
+    }
     {
       std::lock_guard lock(mutex_);
       // All the memory first: what throws half-way would leave moved-from values to be posted again.
@@ -72,14 +84,14 @@ class OutputProcessor::Shard {
   }
 
   void handle(Posted& posted) {
-    if (auto* opened = std::get_if<std::shared_ptr<const ParentRequest>>(&posted.what)) {
-      open(std::move(*opened));
+    if (posted.opened) {
+      open(std::move(posted.opened));
       return;
     }
     const auto it = parents_.find(posted.parent_id);
     if (it == parents_.end()) return;  // all its choices have ended
-    take(it->second, std::get<SequenceEvent>(posted.what));
-    if (it->second.open == 0) parents_.erase(it);
+    take(it->second, posted.event);
+    if (it->second.open == 0 && !OMNIBUS_MUTANT(15)) parents_.erase(it);
   }
 
   void open(std::shared_ptr<const ParentRequest> request) {
@@ -103,7 +115,10 @@ class OutputProcessor::Shard {
 
   void take(OpenParent& parent, const SequenceEvent& event) {
     OpenParent::Choice& choice = parent.choices[event.id - parent.request->id];
-    if (choice.output == nullptr) return;  // surplus behind a stop string
+    if (choice.output == nullptr) {  // surplus behind a stop string, or a cancel that came too late
+      if (OMNIBUS_MUTANT(15) && event.finish_reason) deliver(parent, end_of(parent, event));
+      return;
+    }
     RequestOutput output = choice.output->take(event);
     if (const auto n_tokens = choice.output->stopped_at(); n_tokens && !event.finish_reason)
       on_stop_(event.id, *n_tokens);
@@ -121,6 +136,15 @@ class OutputProcessor::Shard {
     if (is_end) ledger_->close_one(parent.request->id);
   }
 
+  static RequestOutput end_of(const OpenParent& parent, const SequenceEvent& event) {
+    RequestOutput output;
+    output.id = parent.request->id;
+    output.index = static_cast<int32_t>(event.id - parent.request->id);
+    output.finish_reason = event.finish_reason;
+    output.status = event.status;
+    return output;
+  }
+
   void deliver(const OpenParent& parent, RequestOutput output) {
     try {
       parent.request->sink(std::move(output));
@@ -129,6 +153,7 @@ class OutputProcessor::Shard {
     }
   }
 
+  const bool inline_;
   const std::shared_ptr<const Tokenizer> tokenizer_;
   RequestLedger* const ledger_;
   const EngineMetrics metrics_;
@@ -139,13 +164,13 @@ class OutputProcessor::Shard {
   std::condition_variable ready_;
   std::vector<Posted> mailbox_;
   bool closed_ = false;
-  std::thread thread_;  // last: starts when all the rest is there
+  std::thread thread_;
 };
 
 OutputProcessor::OutputProcessor(int32_t threads, std::shared_ptr<const Tokenizer> tokenizer,
                                  RequestLedger* ledger, EngineMetrics metrics, FinishCallback on_stop) {
-  for (int32_t i = 0; i < threads; ++i)
-    shards_.push_back(std::make_unique<Shard>(tokenizer, ledger, metrics, on_stop));
+  for (int32_t i = 0; i < std::max(threads, 1); ++i)
+    shards_.push_back(std::make_unique<Shard>(threads == 0, tokenizer, ledger, metrics, on_stop));
 }
 
 OutputProcessor::~OutputProcessor() = default;
@@ -156,11 +181,11 @@ OutputProcessor::Shard& OutputProcessor::shard_of(RequestId parent_id) {
 
 void OutputProcessor::open(std::shared_ptr<const ParentRequest> parent) {
   const RequestId id = parent->id;
-  shard_of(id).post({id, std::move(parent)});
+  shard_of(id).post({id, std::move(parent), {}});
 }
 
 void OutputProcessor::post(RequestId parent_id, SequenceEvent event) {
-  shard_of(parent_id).post({parent_id, std::move(event)});
+  shard_of(parent_id).post({parent_id, nullptr, std::move(event)});
 }
 
 void OutputProcessor::flush() {

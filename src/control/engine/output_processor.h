@@ -6,7 +6,6 @@
 
 #include <functional>
 #include <memory>
-#include <variant>
 #include <vector>
 
 #include "omnibus/control/scheduler/scheduler.h"
@@ -20,9 +19,10 @@ namespace omnibus {
 
 class OutputProcessor {
  public:
-  // A stop string ended sequence `id`: only its first n_tokens output tokens count. Called on text threads.
+  // A stop string ended sequence `id`: only its first n_tokens output tokens count. Called where sinks are.
   using FinishCallback = std::function<void(RequestId id, int32_t n_tokens)>;
 
+  // No threads: flush() delivers on its caller's.
   OutputProcessor(int32_t threads, std::shared_ptr<const Tokenizer> tokenizer, RequestLedger* ledger,
                   EngineMetrics metrics, FinishCallback on_stop);
   // Delivers what was posted, then joins the threads.
@@ -39,7 +39,8 @@ class OutputProcessor {
  private:
   struct Posted {
     RequestId parent_id = 0;
-    std::variant<std::shared_ptr<const ParentRequest>, SequenceEvent> what;
+    std::shared_ptr<const ParentRequest> opened;  // null: an event of an open one
+    SequenceEvent event;
   };
   struct OpenParent;
   class Shard;

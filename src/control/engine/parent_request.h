@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "omnibus/contract/request/request.h"
@@ -19,6 +20,7 @@ struct ParentRequest {
   SamplingParams sampling;  // seed: the client's
   std::shared_ptr<const StopAutomaton> stops;
   ReasoningSplit reasoning;
+  std::string tenant, log_id, trace_id;  // for the log
   OutputSink sink;
 };
 
