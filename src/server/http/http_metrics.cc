@@ -7,8 +7,8 @@ namespace {
 
 // Of the instrumentator: few for each handler, many for all together.
 const std::vector<double> kSeconds = {0.1, 0.5, 1};
-const std::vector<double> kFineSeconds = {0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1,   1.5, 2,
-                                          2.5,  3,     3.5,  4,     4.5, 5,    7.5, 10,   30,  60};
+const std::vector<double> kFineSeconds = {0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1,  1.5, 2,
+                                          2.5,  3,     3.5,  4,     4.5, 5,    7.5, 10,   30, 60};
 const std::vector<double> kBytes = {1e3, 1e4, 1e5, 1e6, 1e7};
 // So many lines about refused requests in ten seconds; of more, only their number.
 constexpr int32_t kRefusedLines = 100;

@@ -22,7 +22,7 @@ struct HttpExchange {
   std::string_view handler;  // pattern of the route, or "none"
   std::string_view method;   // as sent
   int status = 0;
-  double seconds = 0;  // from its whole head to the last byte of the answer
+  double seconds = 0;                              // from its whole head to the last byte of the answer
   uint64_t request_bytes = 0, response_bytes = 0;  // of the bodies
 };
 

@@ -11,6 +11,7 @@
 
 #include "omnibus/base/common/log.h"
 
+#include "deadline_header.h"
 #include "http_error.h"
 
 namespace omnibus {
@@ -262,6 +263,7 @@ Status Session::judge(RequestReader& reader, const RouteTable::Match& match) {
                            site_->auth->check(route != nullptr ? route->scope : Scope::kInference, request));
   if (route == nullptr && match.allow.empty()) OMNIBUS_RETURN_IF_ERROR(site_->elsewhere);
   if (route == nullptr) return no_route(request, match.allow);
+  OMNIBUS_ASSIGN_OR_RETURN(request.deadline_ns, deadline_of(request, state_->steady_clock.now_ns()));
   return reader.accept_body(std::min(route->max_body_bytes, state_->config.max_body_bytes));
 }
 
@@ -433,10 +435,11 @@ void Session::count(const Route* route, const HttpRequest& request, int status,
   log_exchange(exchange, request);
 }
 
-// What clients do right is for the debug log (generations have a line of their own, the engine's); refused and
-// failed requests are of interest, and clients can cause any number of them.
+// What clients do right is for the debug log (generations have a line of their own, the engine's); refused
+// and failed requests are of interest, and clients can cause any number of them.
 void Session::log_exchange(const HttpExchange& exchange, const HttpRequest& request) const {
-  LogLevel level = exchange.status < 400 || exchange.status == kClientGone ? LogLevel::kDebug : LogLevel::kInfo;
+  LogLevel level =
+      exchange.status < 400 || exchange.status == kClientGone ? LogLevel::kDebug : LogLevel::kInfo;
   if (exchange.status >= 500) level = LogLevel::kWarning;
   if (!log_enabled(level)) return;
   if (level != LogLevel::kDebug && !state_->metrics->refused_lines.admit()) return;

@@ -103,9 +103,9 @@ class Session : public std::enable_shared_from_this<Session> {
   asio::steady_timer deadline_;
   asio::steady_timer wake_;
   uint64_t timer_generation_ = 0;
-  std::string in_;  // read, not yet consumed
-  TimePoint head_read_{};  // when the request at hand had its whole head
-  uint64_t sent_bytes_ = 0;        // of its answer
+  std::string in_;           // read, not yet consumed
+  TimePoint head_read_{};    // when the request at hand had its whole head
+  uint64_t sent_bytes_ = 0;  // of its answer
   bool timed_out_ = false, idle_ = false, client_gone_ = false;
   bool watch_stopping_ = false, watch_done_ = true;
 };
