@@ -223,7 +223,11 @@ int serve_model(const ServeConfig& config, ServedModel model) {
   for (const std::string& warning : config.warnings) log_warning("{}", warning);
   auto dialect = dialect_of(config.reasoning_parser, model);
   if (!dialect.ok()) return report_failure(dialect.status());
+  auto sharing = parse_fair_sharing(config.fair_sharing);
+  if (!sharing.ok()) return report_failure(sharing.status());
   model.engine.max_waiting_requests = config.max_waiting_requests;
+  model.engine.max_waiting_tokens = config.max_waiting_tokens;
+  model.engine.fair_sharing = *std::move(sharing);
   model.engine.text_threads = std::clamp(cores() / 4, 1, 8);
   auto api = api_config(config, model);
   if (!api.ok()) return report_failure(api.status());
