@@ -153,6 +153,8 @@ void EngineCore::flush() {
   counts.open_prompt_tokens = p_.ledger->open_requests().prompt_tokens;
   counts.kv_usage = s.kv().usage();
   counts.preemptions = s.num_preemptions();
+  counts.prefix_queries = s.prefix_cache_queries();
+  counts.prefix_hits = s.prefix_cache_hits();
   metrics_.publish(counts, shown_);
   p_.outputs->flush();  // last: who sees an end sees the counts without it
 }
