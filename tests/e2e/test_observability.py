@@ -37,7 +37,7 @@ VLLM = {
 
 def documented():
     """{metric: type} of docs/observability.md."""
-    rows = re.findall(r"^\| `([a-z_:]+)` \| (counter|gauge|histogram) \| (.*) \|$",
+    rows = re.findall(r"^\| `([a-z0-9_:]+)` \| (counter|gauge|histogram) \| (.*) \|$",
                       (ROOT / "docs/observability.md").read_text(), re.MULTILINE)
     assert all(words for _, _, words in rows) and len(rows) == len({name for name, _, _ in rows})
     return {name: kind for name, kind, _ in rows}

@@ -239,7 +239,7 @@ void HttpServerImpl::stop(std::chrono::milliseconds limit) {
 StatusOr<std::unique_ptr<HttpServer>> HttpServer::start(HttpServerConfig config, HttpSite site,
                                                         MetricsRegistry* metrics) {
   auto state = std::make_shared<ServerState>(std::move(config));
-  state->metrics = std::make_unique<HttpMetrics>(metrics, &state->steady_clock);
+  state->metrics = std::make_unique<HttpMetrics>(metrics, &state->engine_clock);
   auto server = std::make_unique<HttpServerImpl>(std::move(state));
   OMNIBUS_RETURN_IF_ERROR(server->listen(std::move(site)));
   return server;

@@ -45,7 +45,7 @@ struct ServerState {
   const std::shared_ptr<ByteBudget> bodies;
   SiteSlot site;  // filled once the listener is bound
   AwakeClock clock;
-  const SteadyClock steady_clock;
+  const SteadyClock engine_clock;
   std::unique_ptr<HttpMetrics> metrics;
   asio::io_context context;
   // Outboxes share it: one may outlive the server.
