@@ -158,6 +158,7 @@ def test_law_6_metrics_log_and_answers_count_alike(own_replay):
     with concurrent.futures.ThreadPoolExecutor(8) as threads:
         answers = dict(zip(ids, threads.map(lambda i: ask(server, f"{seed}-{i}", ids[i]), range(len(ids)))))
     wait_until(lambda: server.idle() and len(server.logged_requests()) == len(ids), 10, "a line for each request")
+    wait_until(lambda: server.metric("http_requests_total", method="POST") == len(ids), 10, "all answers counted")
     after = scrape(server)
     lines = {line["request_id"]: line for line in server.logged_requests()}
     assert set(lines) == set(ids)

@@ -7,7 +7,7 @@ from harness.raw import connect, request_bytes
 from harness.script import says, script
 from harness.wait import wait_until
 
-SCRIPT = script(says("x", when="endless", eos=False, delay_ms=2), says("ok"))
+SCRIPT = script(says("x", when="endless", eos=False, delay_ms=2), says("ok", delay_ms=10))
 
 
 def test_the_lowest_goes_first(own_replay):
