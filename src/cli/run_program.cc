@@ -14,7 +14,9 @@ namespace omnibus {
 namespace {
 
 struct Dispatch {
-  int operator()(const ServeConfig& config) const { return serve_command(config); }
+  const std::vector<std::string>& args;
+
+  int operator()(const ServeConfig& config) const { return serve_command(config, args); }
   int operator()(const RunConfig& config) const { return run_command(config); }
   int operator()(const PullConfig& config) const { return pull_command(config); }
   int operator()(const ListConfig& config) const { return list_command(config); }
@@ -53,7 +55,7 @@ int run_program(const std::vector<std::string>& args) {
   for (const std::string& name : unknown_variables(process_variables())) {
     fmt::print(stderr, "omnibus: warning: {} in the environment is no option of any command\n", name);
   }
-  return std::visit(Dispatch{}, *command);
+  return std::visit(Dispatch{args}, *command);
 }
 
 }  // namespace omnibus
