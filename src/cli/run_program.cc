@@ -14,7 +14,9 @@ namespace omnibus {
 namespace {
 
 struct Dispatch {
-  int operator()(const ServeConfig& config) const { return serve_command(config); }
+  const std::vector<std::string>& args;
+
+  int operator()(const ServeConfig& config) const { return serve_command(config, args); }
   int operator()(const RunConfig& config) const { return run_command(config); }
   int operator()(const PullConfig& config) const { return pull_command(config); }
   int operator()(const ListConfig& config) const { return list_command(config); }
@@ -71,7 +73,7 @@ int run_program(const std::vector<std::string>& args) {
       fmt::print(stderr, "omnibus: warning: {}\n", warning);
     }
   }
-  return std::visit(Dispatch{}, *command);
+  return std::visit(Dispatch{args}, *command);
 }
 
 }  // namespace omnibus

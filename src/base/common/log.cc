@@ -33,21 +33,7 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
   return spdlog::level::info;
 }
 
-const char* name_of(LogLevel level) {
-  switch (level) {
-    case LogLevel::kDebug:
-      return "debug";
-    case LogLevel::kInfo:
-      return "info";
-    case LogLevel::kWarning:
-      return "warning";
-    case LogLevel::kError:
-      return "error";
-  }
-  return "info";
-}
-
-char letter_of(LogLevel level) { return static_cast<char>(name_of(level)[0] - 'a' + 'A'); }
+char letter_of(LogLevel level) { return static_cast<char>(log_level_name(level)[0] - 'a' + 'A'); }
 
 std::shared_ptr<spdlog::logger> make_logger(LogLevel level) {
   auto logger =
@@ -126,6 +112,20 @@ void append_time(std::string& out, LogFormat format, int64_t unix_ns) {
 
 }  // namespace
 
+const char* log_level_name(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return "debug";
+    case LogLevel::kInfo:
+      return "info";
+    case LogLevel::kWarning:
+      return "warning";
+    case LogLevel::kError:
+      return "error";
+  }
+  return "info";
+}
+
 void init_log(LogLevel level, LogFormat format) {
   chosen_format = format;
   logger() = make_logger(level);
@@ -133,10 +133,19 @@ void init_log(LogLevel level, LogFormat format) {
 
 StatusOr<LogLevel> parse_log_level(std::string_view name) {
   for (const LogLevel level : {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarning, LogLevel::kError}) {
-    if (name == name_of(level)) return level;
+    if (name == log_level_name(level)) return level;
   }
   return absl::InvalidArgumentError(
       fmt::format("log level '{}' is none of debug, info, warning, error", name));
+}
+
+void set_log_level(LogLevel level) { logger()->set_level(to_spdlog(level)); }
+
+LogLevel log_level() {
+  for (const LogLevel level : {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarning}) {
+    if (log_enabled(level)) return level;
+  }
+  return LogLevel::kError;
 }
 
 bool log_enabled(LogLevel level) { return logger()->should_log(to_spdlog(level)); }
@@ -149,7 +158,7 @@ std::string format_log_line(LogFormat format, int64_t unix_ns, LogLevel level, s
   std::string out = json ? R"({"ts":")" : "";
   append_time(out, format, unix_ns);
   if (json) {
-    out += fmt::format(R"(Z","level":"{}","msg":)", name_of(level));
+    out += fmt::format(R"(Z","level":"{}","msg":)", log_level_name(level));
     append_json_string(out, message);
   } else {
     out += ' ';

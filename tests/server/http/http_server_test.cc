@@ -9,6 +9,8 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 namespace omnibus {
@@ -57,6 +59,16 @@ class Client {
   int fd_;
   bool connected_ = false, ended_ = false;
 };
+
+int unix_client(const std::string& path) {
+  const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return fd;
+  close(fd);
+  return -1;
+}
 
 // A server whose one route hands its reply to the test.
 class HttpServerTest : public testing::Test {
@@ -391,6 +403,115 @@ TEST_F(HttpServerTest, TheHandlerLearnsTheNameOfTheKey) {
   Client client(server_->port());
   client.send("GET /who HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: k2\r\n\r\n");
   EXPECT_NE(client.receive("bob").find("you are bob"), std::string::npos);
+}
+
+HttpResponse text_response(std::string text) {
+  HttpResponse response;
+  response.body = std::move(text);
+  return response;
+}
+
+TEST_F(HttpServerTest, ASiteIsSwappedBetweenRequestsOfAConnection) {
+  start();
+  Client client(server_->port());
+  const ReplyPtr reply = hold(client);
+  auto next = std::make_shared<RouteTable>();
+  next->add({"GET", "/new", Scope::kInference, 0, [](const HttpRequest& request, const ReplyPtr& to) {
+               to->send(text_response("hello " + request.tenant));
+             }});
+  HttpSite site = this->site();
+  site.routes = next;
+  const std::vector<ApiKey> keys = {{"alice", "k1"}};
+  site.auth = std::make_shared<Authenticator>(keys, true);
+  auto live = server_->prepare(site);
+  ASSERT_TRUE(live.ok()) << live.status();
+  server_->replace(*live);
+  // What has begun goes on; what comes next is judged by the new keys and finds the new routes.
+  reply->send(text_response("old"));
+  EXPECT_TRUE(client.receive("old").starts_with("HTTP/1.1 200 OK"));
+  client.send("GET /new HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_TRUE(client.receive("\r\n\r\n").starts_with("HTTP/1.1 401 "));
+  Client keyed(server_->port());
+  keyed.send("GET /new HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: k1\r\n\r\n");
+  EXPECT_NE(keyed.receive("alice").find("hello alice"), std::string::npos);
+}
+
+TEST_F(HttpServerTest, AnOldSiteLivesAsLongAsItsRequests) {
+  auto witness = std::make_shared<int>(0);
+  const std::weak_ptr<int> alive = witness;
+  routes_.add({"GET", "/witness", Scope::kPublic, 0, [witness, this](const HttpRequest&, ReplyPtr reply) {
+                 replies_.set_value(std::move(reply));
+               }});
+  witness.reset();
+  start();
+  routes_ = RouteTable();
+  replies_ = std::promise<ReplyPtr>();
+  Client client(server_->port());
+  client.send("GET /witness HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  ReplyPtr reply = replies_.get_future().get();
+  server_->replace(server_->prepare(site()).value());
+  EXPECT_FALSE(alive.expired());
+  reply->send(text_response("done"));
+  EXPECT_NE(client.receive("done").find("done"), std::string::npos);
+  reply.reset();
+  EXPECT_TRUE(within(milliseconds(5000), [&] { return alive.expired(); }));
+}
+
+TEST_F(HttpServerTest, ElsewhereIsAnsweredToWhoMayComeIn) {
+  start();
+  HttpSite site = this->site();
+  site.elsewhere = absl::UnavailableError("come back later");
+  server_->replace(server_->prepare(site).value());
+  Client nowhere(server_->port());
+  nowhere.send("POST /v1/x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  const std::string answer = nowhere.receive();
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 503 ")) << answer;
+  EXPECT_NE(answer.find("come back later"), std::string::npos);
+  Client forged(server_->port());
+  forged.send("POST /v1/x HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n");
+  EXPECT_TRUE(forged.receive().starts_with("HTTP/1.1 403 "));
+  Client method(server_->port());
+  method.send("PUT /held HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  EXPECT_TRUE(method.receive().starts_with("HTTP/1.1 405 "));
+}
+
+TEST_F(HttpServerTest, WantOfMemoryIs503) {
+  routes_.add({"GET", "/hungry", Scope::kPublic, 0,
+               [](const HttpRequest&, const ReplyPtr&) { throw std::bad_alloc(); }});
+  start();
+  Client client(server_->port());
+  client.send("GET /hungry HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_TRUE(client.receive("memory").starts_with("HTTP/1.1 503 "));
+}
+
+TEST_F(HttpServerTest, AUnixSocketIsForItsOwnerAndGoesWithTheServer) {
+  const std::string path = testing::TempDir() + "omnibus_http_server_test.sock";
+  config_.unix_path = path;
+  routes_.add({"GET", "/now", Scope::kPublic, 0,
+               [](const HttpRequest&, const ReplyPtr& reply) { reply->send(text_response("here")); }});
+  start();
+  EXPECT_EQ(server_->port(), 0);
+  struct stat info {};
+  ASSERT_EQ(lstat(path.c_str(), &info), 0);
+  EXPECT_TRUE(S_ISSOCK(info.st_mode));
+  EXPECT_EQ(info.st_mode & 0777, 0600U);
+  const int fd = unix_client(path);
+  ASSERT_GE(fd, 0);
+  const std::string request = "GET /now HTTP/1.1\r\nHost: any.name\r\nConnection: close\r\n\r\n";
+  ASSERT_GT(::send(fd, request.data(), request.size(), MSG_NOSIGNAL), 0);
+  std::string answer;
+  char chunk[4096];
+  for (ssize_t n = 0; (n = recv(fd, chunk, sizeof chunk, 0)) > 0;)
+    answer.append(chunk, static_cast<size_t>(n));
+  close(fd);
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 OK")) << answer;
+  EXPECT_TRUE(answer.ends_with("here"));
+  // A second server does not take it over, and leaves it alone when it goes.
+  const auto second = HttpServer::start(config_, site(), &metrics_);
+  EXPECT_NE(status_message(second.status()).find("another process listens there"), std::string::npos);
+  EXPECT_EQ(lstat(path.c_str(), &info), 0);
+  server_->stop(milliseconds(0));
+  EXPECT_NE(lstat(path.c_str(), &info), 0);
 }
 
 }  // namespace

@@ -22,6 +22,10 @@ enum class LogFormat { kText, kJson };
 // Call once, before threads start. The default is info, text.
 void init_log(LogLevel level, LogFormat format);
 StatusOr<LogLevel> parse_log_level(std::string_view name);  // "debug" | "info" | "warning" | "error"
+const char* log_level_name(LogLevel level);
+// The level while the program runs. Any thread.
+void set_log_level(LogLevel level);
+LogLevel log_level();
 
 // Keys are snake_case, and none of ts, level, msg. An empty string is left out.
 struct LogField {
