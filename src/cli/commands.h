@@ -2,11 +2,15 @@
 // and return the exit code.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "omnibus/base/config/commands.h"
 
 namespace omnibus {
 
-int serve_command(const ServeConfig& config);
+// `args`: the command line, to be read again by a reload; it outlives the call.
+int serve_command(const ServeConfig& config, const std::vector<std::string>& args);
 int run_command(const RunConfig& config);
 int pull_command(const PullConfig& config);
 int list_command(const ListConfig& config);

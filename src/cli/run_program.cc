@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "omnibus/base/common/log.h"
+
 #include "commands.h"
 #include "version.h"
 
@@ -12,7 +14,9 @@ namespace omnibus {
 namespace {
 
 struct Dispatch {
-  int operator()(const ServeConfig& config) const { return serve_command(config); }
+  const std::vector<std::string>& args;
+
+  int operator()(const ServeConfig& config) const { return serve_command(config, args); }
   int operator()(const RunConfig& config) const { return run_command(config); }
   int operator()(const PullConfig& config) const { return pull_command(config); }
   int operator()(const ListConfig& config) const { return list_command(config); }
@@ -24,7 +28,11 @@ struct Dispatch {
 }  // namespace
 
 int report_failure(const Status& error) {
-  fmt::print(stderr, "omnibus: {}\n", status_message(error));
+  if (log_is_json()) {
+    log_error("{}", status_message(error));
+  } else {
+    fmt::print(stderr, "omnibus: {}\n", status_message(error));
+  }
   return kExitFailure;
 }
 
@@ -38,16 +46,34 @@ int help_command(const HelpConfig& config) {
   return kExitOk;
 }
 
+namespace {
+
+// Before anything is written, so that --log-format json holds for every line.
+void init_log_for(const ParsedCommand& command) {
+  const LogConfig* log = nullptr;
+  if (const auto* serve = std::get_if<ServeConfig>(&command)) log = &serve->log;
+  if (const auto* run = std::get_if<RunConfig>(&command)) log = &run->log;
+  if (log != nullptr) init_log(log->level, log->format);
+}
+
+}  // namespace
+
 int run_program(const std::vector<std::string>& args) {
   const auto command = parse_command_line(args);
   if (!command.ok()) {
     report_failure(command.status());
     return kExitUsage;
   }
+  init_log_for(*command);
   for (const std::string& name : unknown_variables(process_variables())) {
-    fmt::print(stderr, "omnibus: warning: {} in the environment is no option of any command\n", name);
+    const std::string warning = fmt::format("{} in the environment is no option of any command", name);
+    if (log_is_json()) {
+      log_warning("{}", warning);
+    } else {
+      fmt::print(stderr, "omnibus: warning: {}\n", warning);
+    }
   }
-  return std::visit(Dispatch{}, *command);
+  return std::visit(Dispatch{args}, *command);
 }
 
 }  // namespace omnibus

@@ -3,30 +3,21 @@
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
-
-#include <pthread.h>
+#include <initializer_list>
 
 namespace omnibus {
 namespace {
 
-sigset_t stop_set() {
+constexpr int kWake = SIGUSR1;
+
+sigset_t set_of(std::initializer_list<int> signals) {
   sigset_t set;
   sigemptyset(&set);
-  sigaddset(&set, SIGTERM);
-  sigaddset(&set, SIGINT);
+  for (const int signal : signals) sigaddset(&set, signal);
   return set;
 }
 
-}  // namespace
-
-StopSignals::StopSignals() {
-  const sigset_t set = stop_set();
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
-}
-
-std::optional<int> StopSignals::wait_for(std::chrono::milliseconds limit) const {
-  const sigset_t set = stop_set();
+std::optional<int> wait_for_one(const sigset_t& set, std::chrono::milliseconds limit) {
   timespec time{};
   time.tv_sec = static_cast<time_t>(limit.count() / 1000);
   time.tv_nsec = static_cast<long>(limit.count() % 1000) * 1'000'000;
@@ -34,11 +25,28 @@ std::optional<int> StopSignals::wait_for(std::chrono::milliseconds limit) const 
   return signal > 0 ? std::optional<int>(signal) : std::nullopt;
 }
 
+}  // namespace
+
+Signals::Signals() : owner_(pthread_self()) {
+  const sigset_t set = set_of({SIGTERM, SIGINT, SIGHUP, kWake});
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+std::optional<int> Signals::wait_for(std::chrono::milliseconds limit) const {
+  const auto signal = wait_for_one(set_of({SIGTERM, SIGINT, SIGHUP, kWake}), limit);
+  return signal == kWake ? std::nullopt : signal;
+}
+
+void Signals::wake() const { pthread_kill(owner_, kWake); }
+
 ExitOnStopSignal::ExitOnStopSignal()
     : thread_([this] {
-        const StopSignals signals;
+        const sigset_t set = set_of({SIGTERM, SIGINT});
         while (!done_.load()) {
-          if (const auto signal = signals.wait_for(std::chrono::milliseconds(20))) std::_Exit(128 + *signal);
+          if (const auto signal = wait_for_one(set, std::chrono::milliseconds(20))) {
+            std::_Exit(128 + *signal);
+          }
         }
       }) {}
 

@@ -1,4 +1,4 @@
-// SIGTERM and SIGINT as values that one thread waits for.
+// Signals as values that one thread waits for.
 #pragma once
 
 #include <atomic>
@@ -6,20 +6,26 @@
 #include <optional>
 #include <thread>
 
+#include <pthread.h>
+
 namespace omnibus {
 
-// Blocks both signals for the calling thread and those it starts from now on: call before any other thread
-// exists. wait_for() then collects them. A closed pipe no longer ends the process: who read the log may
-// leave.
-class StopSignals {
+// Blocks SIGTERM, SIGINT and SIGHUP for the calling thread and those it starts from now on: made before any
+// other thread exists. A closed pipe no longer ends the process: who read the log may leave.
+class Signals {
  public:
-  StopSignals();
-  // The signal's number, or nullopt after `limit`.
+  Signals();
+  // The thread that made it: the next signal's number, or nullopt after `limit` or a wake().
   std::optional<int> wait_for(std::chrono::milliseconds limit) const;
+  // Any thread: wait_for() returns, now or when it is called next.
+  void wake() const;
+
+ private:
+  const pthread_t owner_;
 };
 
-// While it lives, a stop signal ends the process at once with 128 + its number: for start-up, when there is
-// nothing to drain yet.
+// While it lives, SIGTERM and SIGINT end the process at once with 128 + their number: for start-up, when
+// there is nothing to drain yet. SIGHUP waits.
 class ExitOnStopSignal {
  public:
   ExitOnStopSignal();

@@ -50,6 +50,7 @@ def test_the_readme_has_examples():
 @pytest.mark.parametrize("text", SHELL)
 def test_shell_examples_of_the_guides(open_server, text, tmp_path):
     script = text.replace("http://127.0.0.1:8000", open_server.url)
+    script = script.replace("admin-8000.sock", f"admin-{open_server.port}.sock")
     assert script != text, "an example names the default address"
     script = re.sub(r"\bcurl ", "curl -sS --fail-with-body ", script)
     run = subprocess.run(["bash", "-e", "-c", script], capture_output=True, text=True, timeout=60, cwd=tmp_path)

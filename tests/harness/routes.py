@@ -98,6 +98,9 @@ ROUTES = [
                                                       "/rerank", "/reranking", "/v1/rerank", "/v1/reranking")],
 ]
 
+# On the admin listener, beside the probes and /metrics; nowhere else.
+ADMIN_ROUTES = [("GET", "/status"), *[("POST", path) for path in ("/drain", "/reload", "/reset_prefix_cache", "/log_level")]]
+
 # Whose errors have llama.cpp's form.
 LLAMA_CPP_ERRORS = ("/completion", "/completions", "/infill", "/props", "/apply-template", "/slots", "/slots/{id}")
 

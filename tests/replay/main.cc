@@ -51,33 +51,42 @@ StatusOr<ServedModel> replay_model(const std::string& path, ServeConfig& config)
   return model;
 }
 
-int run(const std::vector<std::string>& args) {
+// The command line, the environment and the files it names. `help`: not empty when only that was asked for.
+StatusOr<ServeConfig> read_config(const std::vector<std::string>& args, std::string& script,
+                                  std::string& help) {
   ServeConfig config;
-  std::string script;
   OptionSet options("omnibus-replay", "Serve scripted answers");
   options.add("script", script, "FILE", "What the model says (JSON, a behaviour a line)");
   declare_options(options, config);
   const std::array<OptionSet*, 1> sets = {&options};
-  const auto parsed =
+  OMNIBUS_ASSIGN_OR_RETURN(
+      const ParseResult parsed,
       parse_options({"omnibus-replay", "omnibus-replay: a server with a scripted model", false}, sets, args,
-                    process_environment());
-  if (parsed.ok() && !parsed->help.empty()) {
-    fmt::print("{}", parsed->help);
-    return 0;
-  }
-  Status status = parsed.status();
-  if (status.ok()) status = finish_serve_config(config);
-  if (!status.ok()) {
-    fmt::print(stderr, "omnibus-replay: {}\n", status_message(status));
+                    process_environment()));
+  help = parsed.help;
+  if (help.empty()) OMNIBUS_RETURN_IF_ERROR(finish_serve_config(config));
+  return config;
+}
+
+int run(const std::vector<std::string>& args) {
+  std::string script, help;
+  const auto config = read_config(args, script, help);
+  if (!config.ok()) {
+    fmt::print(stderr, "omnibus-replay: {}\n", status_message(config.status()));
     return 2;
   }
-  init_log(config.log.level, config.log.format);
-  auto model = replay_model(script, config);
-  if (!model.ok()) {
-    fmt::print(stderr, "omnibus-replay: {}\n", status_message(model.status()));
-    return 1;
+  if (!help.empty()) {
+    fmt::print("{}", help);
+    return 0;
   }
-  return serve_model(config, *std::move(model));
+  init_log(config->log.level, config->log.format);
+  ServeProgram program;
+  program.open_model = [&] { return replay_model(script, *config); };
+  program.read_config = [&]() -> StatusOr<ServeConfig> {
+    std::string same_script, no_help;
+    return read_config(args, same_script, no_help);
+  };
+  return serve(*config, program);
 }
 
 }  // namespace

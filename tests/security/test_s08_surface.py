@@ -4,7 +4,8 @@ import pytest
 import requests
 
 from harness.raw import connect, exchange, read_answer, request_bytes
-from harness.routes import INFERENCE, METRICS, PUBLIC, ROUTES, documented, served
+from harness.admin import Admin, admin_place
+from harness.routes import ADMIN_ROUTES, INFERENCE, METRICS, PUBLIC, ROUTES, documented, served
 from harness.script import HELLO
 from harness.server import program
 from harness.wait import wait_until
@@ -93,6 +94,40 @@ def test_s08_every_route_in_every_spelling(keyed, route):
         assert status(keyed, route.method, target, []) in (400, 401, 403, 404), target
         # 405: below a route of another method.
         assert status(keyed, route.method, target, key) in (400, 403, 404, 405), target
+
+
+@pytest.mark.parametrize("method,path", ADMIN_ROUTES)
+def test_s08_admin_routes_are_not_on_the_public_listener(keyed, pool, method, path):
+    """No key and no spelling of the path makes them: 404 with an inference key, 401 without."""
+    same, other = tricks(path)
+    assert Admin(keyed).get("/status").status == 200  # they are where they belong
+    for target in [path, *same, *other]:
+        assert status(keyed, method, target, []) in (400, 401, 403, 404), target
+        assert status(keyed, method, target, [f"X-Api-Key: {KEY}"]) in (400, 403, 404), target
+        assert status(pool(HELLO), method, target, []) in (400, 403, 404), target
+    assert Admin(keyed).status()["config"]["generation"] == 1 and Admin(keyed).status()["phase"] == "serving"
+
+
+def test_s08_every_admin_route_with_every_key(own_replay):
+    """Over TCP: an admin key opens them, an inference key never does, and the admin key opens nothing else."""
+    server = own_replay(HELLO, "--api-key", KEY, "--admin-listen", "127.0.0.1:0", "--admin-api-key", "sk-admin")
+    admin = admin_place(server)
+    for name, (headers, _) in KEYS.items():
+        sent = dict(line.split(": ", 1) if ": " in line else line.split(":", 1) for line in headers)
+        for method, path in ADMIN_ROUTES:
+            assert requests.request(method, admin + path, headers=sent, timeout=10).status_code == 401, (name, path)
+    right = {"X-Api-Key": "sk-admin"}
+    for method, path in ADMIN_ROUTES:
+        if path == "/drain":
+            continue  # last: it ends the server
+        assert requests.request(method, admin + path, headers=right, timeout=10).status_code in (200, 400), path
+    for route in ROUTES:
+        if route.scope == INFERENCE:
+            assert status(server, route.method, route.path, ["X-Api-Key: sk-admin"]) == 401, route.path
+            found = requests.request(route.method, admin + route.path, headers=right, timeout=10).status_code
+            assert found == 404 or route.method == "HEAD", route.path
+    assert requests.post(admin + "/drain", headers=right, timeout=10).status_code == 202
+    assert server.process.wait(20) == 0
 
 
 def test_s08_many_headers_of_keys(keyed):

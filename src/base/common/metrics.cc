@@ -1,7 +1,7 @@
 #include "omnibus/base/common/metrics.h"
 
+#include <iterator>
 #include <map>
-#include <mutex>
 
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
@@ -9,10 +9,13 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include "process_metrics.h"
+
 namespace omnibus {
 
 void Counter::add(double value) const { static_cast<prometheus::Counter*>(impl_)->Increment(value); }
 void Gauge::set(double value) const { static_cast<prometheus::Gauge*>(impl_)->Set(value); }
+void Gauge::add(double value) const { static_cast<prometheus::Gauge*>(impl_)->Increment(value); }
 void Histogram::observe(double value) const { static_cast<prometheus::Histogram*>(impl_)->Observe(value); }
 
 struct MetricsRegistry::Impl {
@@ -53,7 +56,11 @@ Histogram MetricsRegistry::histogram(const std::string& name, const std::string&
 }
 
 std::string MetricsRegistry::serialize() const {
-  return prometheus::TextSerializer().Serialize(impl_->registry.Collect());
+  auto families = impl_->registry.Collect();
+  auto process = process_metrics();
+  families.insert(families.end(), std::make_move_iterator(process.begin()),
+                  std::make_move_iterator(process.end()));
+  return prometheus::TextSerializer().Serialize(families);
 }
 
 }  // namespace omnibus

@@ -196,6 +196,20 @@ Status finish_serve_config(ServeConfig& config) {
   return finish_security(config);
 }
 
+std::vector<std::string> changed_options(const ServeConfig& one, const ServeConfig& other) {
+  ServeConfig left = one, right = other;
+  OptionSet left_options("serve", ""), right_options("serve", "");
+  declare_options(left_options, left);
+  declare_options(right_options, right);
+  std::vector<std::string> changed;
+  for (size_t i = 0; i < left_options.options().size(); ++i) {
+    const Option& option = left_options.options()[i];
+    if (option.read() == right_options.options()[i].read()) continue;
+    changed.push_back(option.kind == Option::Kind::kPositional ? option.name : "--" + option.name);
+  }
+  return changed;
+}
+
 namespace {
 
 // Every command with its options, and the configs that they fill.

@@ -58,7 +58,7 @@ std::string choice_list(std::span<const std::string> names) {
 }  // namespace internal
 
 Option& OptionSet::push(Option::Kind kind, std::string name, std::string type, std::string help,
-                        Assign assign) {
+                        Assign assign, Read read) {
   Option option;
   option.kind = kind;
   option.name = std::move(name);
@@ -66,96 +66,115 @@ Option& OptionSet::push(Option::Kind kind, std::string name, std::string type, s
   option.help = std::move(help);
   option.group = group_;
   option.assign = std::move(assign);
+  option.read = std::move(read);
   options_.push_back(std::move(option));
   return options_.back();
 }
 
 void OptionSet::add(std::string name, std::optional<uint64_t>& field, std::string help) {
-  push(Option::Kind::kValue, std::move(name), "N", std::move(help),
-       [&field](std::span<const std::string> values) -> Status {
-         const std::string& text = values.back();
-         uint64_t value = 0;
-         const char* end = text.data() + text.size();
-         const auto [rest, error] = std::from_chars(text.data(), end, value);
-         if (error != std::errc() || rest != end) {
-           return invalid(fmt::format("'{}' is not a whole number of 64 bits without a sign", text));
-         }
-         field = value;
-         return {};
-       });
+  push(
+      Option::Kind::kValue, std::move(name), "N", std::move(help),
+      [&field](std::span<const std::string> values) -> Status {
+        const std::string& text = values.back();
+        uint64_t value = 0;
+        const char* end = text.data() + text.size();
+        const auto [rest, error] = std::from_chars(text.data(), end, value);
+        if (error != std::errc() || rest != end) {
+          return invalid(fmt::format("'{}' is not a whole number of 64 bits without a sign", text));
+        }
+        field = value;
+        return {};
+      },
+      [&field] { return field ? fmt::format("{}", *field) : std::string(); });
 }
 
 void OptionSet::add(std::string name, double& field, double min, double max, std::string help) {
-  push(Option::Kind::kValue, std::move(name), "X", std::move(help),
-       [&field, min, max](std::span<const std::string> values) -> Status {
-         OMNIBUS_ASSIGN_OR_RETURN(field, parse_number(values.back(), min, max));
-         return {};
-       })
+  push(
+      Option::Kind::kValue, std::move(name), "X", std::move(help),
+      [&field, min, max](std::span<const std::string> values) -> Status {
+        OMNIBUS_ASSIGN_OR_RETURN(field, parse_number(values.back(), min, max));
+        return {};
+      },
+      [&field] { return fmt::format("{}", field); })
       .default_text = fmt::format("{}", field);
 }
 
 void OptionSet::add(std::string name, std::optional<double>& field, double min, double max,
                     std::string help) {
-  push(Option::Kind::kValue, std::move(name), "X", std::move(help),
-       [&field, min, max](std::span<const std::string> values) -> Status {
-         OMNIBUS_ASSIGN_OR_RETURN(field, parse_number(values.back(), min, max));
-         return {};
-       });
+  push(
+      Option::Kind::kValue, std::move(name), "X", std::move(help),
+      [&field, min, max](std::span<const std::string> values) -> Status {
+        OMNIBUS_ASSIGN_OR_RETURN(field, parse_number(values.back(), min, max));
+        return {};
+      },
+      [&field] { return field ? fmt::format("{}", *field) : std::string(); });
 }
 
 void OptionSet::add(std::string name, bool& field, std::string help) {
-  push(Option::Kind::kSwitch, std::move(name), "", std::move(help),
-       [&field](std::span<const std::string> values) -> Status {
-         OMNIBUS_ASSIGN_OR_RETURN(field, parse_bool(values.back()));
-         return {};
-       });
+  push(
+      Option::Kind::kSwitch, std::move(name), "", std::move(help),
+      [&field](std::span<const std::string> values) -> Status {
+        OMNIBUS_ASSIGN_OR_RETURN(field, parse_bool(values.back()));
+        return {};
+      },
+      [&field] { return fmt::format("{}", field); });
 }
 
 void OptionSet::add(std::string name, std::optional<bool>& field, std::string help) {
-  push(Option::Kind::kSwitch, std::move(name), "", std::move(help),
-       [&field](std::span<const std::string> values) -> Status {
-         OMNIBUS_ASSIGN_OR_RETURN(field, parse_bool(values.back()));
-         return {};
-       });
+  push(
+      Option::Kind::kSwitch, std::move(name), "", std::move(help),
+      [&field](std::span<const std::string> values) -> Status {
+        OMNIBUS_ASSIGN_OR_RETURN(field, parse_bool(values.back()));
+        return {};
+      },
+      [&field] { return field ? fmt::format("{}", *field) : std::string(); });
 }
 
 void OptionSet::add(std::string name, std::string& field, std::string type, std::string help) {
-  push(Option::Kind::kValue, std::move(name), std::move(type), std::move(help),
-       [&field](std::span<const std::string> values) -> Status {
-         field = values.back();
-         return {};
-       })
+  push(
+      Option::Kind::kValue, std::move(name), std::move(type), std::move(help),
+      [&field](std::span<const std::string> values) -> Status {
+        field = values.back();
+        return {};
+      },
+      [&field] { return field; })
       .default_text = field;
 }
 
 void OptionSet::add_list(std::string name, std::vector<std::string>& field, std::string type,
                          std::string help) {
-  push(Option::Kind::kList, std::move(name), std::move(type), std::move(help),
-       [&field](std::span<const std::string> values) -> Status {
-         for (const auto& value : values) {
-           if (value.empty()) return invalid("an item is empty");
-         }
-         field.assign(values.begin(), values.end());
-         return {};
-       });
+  push(
+      Option::Kind::kList, std::move(name), std::move(type), std::move(help),
+      [&field](std::span<const std::string> values) -> Status {
+        for (const auto& value : values) {
+          if (value.empty()) return invalid("an item is empty");
+        }
+        field.assign(values.begin(), values.end());
+        return {};
+      },
+      [&field] { return fmt::format("{}", fmt::join(field, "\n")); });
 }
 
 void OptionSet::add_positional(std::string placeholder, std::string& field, std::string help) {
-  push(Option::Kind::kPositional, std::move(placeholder), "", std::move(help),
-       [&field](std::span<const std::string> values) -> Status {
-         if (values.back().empty()) return invalid("is empty");
-         field = values.back();
-         return {};
-       })
+  push(
+      Option::Kind::kPositional, std::move(placeholder), "", std::move(help),
+      [&field](std::span<const std::string> values) -> Status {
+        if (values.back().empty()) return invalid("is empty");
+        field = values.back();
+        return {};
+      },
+      [&field] { return field; })
       .default_text = field;
 }
 
 void OptionSet::add_words(std::string placeholder, std::vector<std::string>& field, std::string help) {
-  push(Option::Kind::kWords, std::move(placeholder), "", std::move(help),
-       [&field](std::span<const std::string> values) -> Status {
-         field.assign(values.begin(), values.end());
-         return {};
-       });
+  push(
+      Option::Kind::kWords, std::move(placeholder), "", std::move(help),
+      [&field](std::span<const std::string> values) -> Status {
+        field.assign(values.begin(), values.end());
+        return {};
+      },
+      [&field] { return fmt::format("{}", fmt::join(field, "\n")); });
 }
 
 EnvLookup process_environment() {

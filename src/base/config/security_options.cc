@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "omnibus/base/config/admin_place.h"
+
 namespace omnibus {
 namespace {
 
@@ -160,6 +162,20 @@ Status collect_keys(ServeConfig& config) {
   return config.api_key_file.empty() ? Status() : read_key_file(config.api_key_file, ring);
 }
 
+// Admin keys are no inference keys, and the other way round.
+Status check_admin(const ServeConfig& config) {
+  OMNIBUS_RETURN_IF_ERROR(parse_admin_place(config.http).status());
+  std::vector<ApiKey> all;
+  KeyRing ring(all);
+  for (const ApiKey& key : config.keys) OMNIBUS_RETURN_IF_ERROR(ring.add("", key.key, "--api-key"));
+  const auto& keys = config.http.admin_api_keys;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    OMNIBUS_RETURN_IF_ERROR(
+        ring.add("", keys[i], fmt::format("--admin-api-key: key {} of {}", i + 1, keys.size())));
+  }
+  return {};
+}
+
 Status check_bind(const ServeConfig& config) {
   if (!config.keys.empty() || config.allow_unauthenticated || is_loopback_host(config.http.host)) return {};
   if (!is_address(config.http.host)) {
@@ -209,6 +225,7 @@ Status finish_security(ServeConfig& config) {
   OMNIBUS_RETURN_IF_ERROR(check_hosts(config.http.allowed_hosts));
   OMNIBUS_RETURN_IF_ERROR(check_origins(config.http.allowed_origins));
   OMNIBUS_RETURN_IF_ERROR(check_certificate(config.http));
+  OMNIBUS_RETURN_IF_ERROR(check_admin(config));
   config.warnings.clear();
   warn_if_others_read("--api-key-file", config.api_key_file, config.warnings);
   warn_if_others_read("--ssl-keyfile",

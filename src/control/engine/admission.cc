@@ -30,6 +30,7 @@ StatusOr<SubmitCommand> Admission::admit(GenerateRequest request, OutputSink sin
   SubmitCommand command;
   command.choices = fan_out(request, parent->id, p_.scheduler->max_output_tokens(prompt_tokens),
                             spec.end_of_generation, p_.clock->now_ns());
+  parent->max_tokens = command.choices.front().sampling().max_tokens;
   command.parent = std::move(parent);
   // Last: whatever threw before has left nothing open.
   OMNIBUS_RETURN_IF_ERROR(

@@ -69,12 +69,13 @@ class AsyncEngineImpl final : public AsyncEngine {
         ledger_(ledger_limits(config_, *scheduler_), clock),
         admission_({scheduler_.get(), tokenizer_.get(), &ledger_, clock}),
         inbox_(kInboxCapacity),
-        metrics_(*registry, config_.model_name),
+        metrics_(*registry, config_.model_name, config_.max_model_len),
         outputs_(std::max(config_.text_threads, 1), tokenizer_, &ledger_, metrics_,
                  [this](RequestId id, int32_t n_tokens) {
                    send(FinishCommand{id, n_tokens});
                  }),
         core_(core_parts(), metrics_) {
+    publish_engine_info(*registry, config_, total_blocks_);
     executor_->set_failure_callback([this](Status why) { send(FailCommand{std::move(why)}); });
   }
 
@@ -103,10 +104,14 @@ class AsyncEngineImpl final : public AsyncEngine {
   }
 
   StatusOr<RequestId> submit(GenerateRequest request, OutputSink sink) override {
-    if (monitor_->stalled()) return unavailable("the server is stalled");
-    OMNIBUS_ASSIGN_OR_RETURN(SubmitCommand command, admission_.admit(std::move(request), std::move(sink)));
-    const RequestId id = command.parent->id;
-    send(std::move(command));
+    StatusOr<SubmitCommand> command = unavailable("the server is stalled");
+    if (!monitor_->stalled()) command = admission_.admit(std::move(request), std::move(sink));
+    if (!command.ok()) {
+      metrics_.add_refusal(command.status());
+      return command.status();
+    }
+    const RequestId id = command->parent->id;
+    send(*std::move(command));
     return id;
   }
 

@@ -77,6 +77,7 @@ bool EngineCore::launch() {
 
 StatusOr<bool> EngineCore::launch_one() {
   if (!p_.scheduler->has_work()) return false;
+  const MonotonicNs began = p_.clock->now_ns();
   SchedulerOutput plan = p_.scheduler->schedule();
   if (plan.rows.empty()) {
     if (in_flight_.empty()) return absl::InternalError("the scheduler has work but plans no step");
@@ -84,6 +85,7 @@ StatusOr<bool> EngineCore::launch_one() {
   }
   StepInFlight step;
   step.launched_ns = p_.clock->now_ns();
+  step.host_ns = step.launched_ns - began;
   step.load = load_of(plan);
   step.allowed_ns =
       warm_ ? allowed_step_ns(cost_.predict_ns(step.load), p_.step_timeout_ns) : kFirstStepsAllowedNs;
@@ -129,11 +131,13 @@ StatusOr<std::vector<SequenceEvent>> EngineCore::take_oldest() {
     return absl::InternalError("the worker answered step " + std::to_string(output->id.seq) + ", not step " +
                                std::to_string(step.plan.id.seq));
   watch_oldest(now);
-  cost_.observe(step.load, now - std::max(step.launched_ns, last_completed_ns_));
+  const int64_t duration_ns = now - std::max(step.launched_ns, last_completed_ns_);
+  cost_.observe(step.load, duration_ns);
   last_completed_ns_ = now;
   OMNIBUS_RETURN_IF_ERROR(check_tokens(*output, p_.vocab_size));
   OMNIBUS_ASSIGN_OR_RETURN(auto events, p_.scheduler->update_from_output(step.plan, *output));
   ++p_.state->steps;
+  metrics_.add_step({step.load.tokens, duration_ns, step.host_ns + p_.clock->now_ns() - now});
   if (p_.check_integrity) OMNIBUS_RETURN_IF_ERROR(p_.scheduler->check_integrity());
   return events;
 }
@@ -143,11 +147,15 @@ void EngineCore::flush() {
   p_.state->running = s.num_running();
   p_.state->waiting = s.num_waiting();
   p_.state->used_blocks = s.kv().used_blocks();
-  metrics_.running.set(s.num_running());
-  metrics_.waiting.set(s.num_waiting());
-  metrics_.kv_usage.set(s.kv().usage());
-  metrics_.preemptions.add(static_cast<double>(s.num_preemptions() - preemptions_reported_));
-  preemptions_reported_ = s.num_preemptions();
+  EngineCounts counts;
+  counts.running = s.num_running();
+  counts.waiting = s.num_waiting();
+  counts.open_prompt_tokens = p_.ledger->open_requests().prompt_tokens;
+  counts.kv_usage = s.kv().usage();
+  counts.preemptions = s.num_preemptions();
+  counts.prefix_queries = s.prefix_cache_queries();
+  counts.prefix_hits = s.prefix_cache_hits();
+  metrics_.publish(counts, shown_);
   p_.outputs->flush();  // last: who sees an end sees the counts without it
 }
 
@@ -247,6 +255,7 @@ void EngineCore::abort_all(FinishReason reason, const Status& why) {
 void EngineCore::fail(const Status& why) {
   if (failed_) return;
   failed_ = true;
+  metrics_.up.set(0);
   in_flight_.clear();  // their answers mean nothing any more
   watch_oldest(0);
   log_error("the engine failed: {}", status_message(why));

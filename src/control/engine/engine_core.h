@@ -69,6 +69,7 @@ class EngineCore {
     SchedulerOutput plan;  // without what only the worker needs
     std::future<StatusOr<ModelRunnerOutput>> result;
     MonotonicNs launched_ns = 0;
+    int64_t host_ns = 0;  // planning it took
     StepLoad load;
     int64_t allowed_ns = 0;
   };
@@ -99,7 +100,7 @@ class EngineCore {
   MonotonicNs last_completed_ns_ = 0;
   bool warm_ = false;
   bool failed_ = false;
-  int64_t preemptions_reported_ = 0;
+  EngineCounts shown_;  // by the metrics
 };
 
 }  // namespace omnibus

@@ -22,6 +22,7 @@ struct OutputProcessor::OpenParent {
   std::vector<Choice> choices;
   int32_t open = 0;
   bool prompt_counted = false;
+  RequestSummary summary;
 };
 
 class OutputProcessor::Shard {
@@ -108,6 +109,7 @@ class OutputProcessor::Shard {
       parent.choices.push_back({std::make_unique<SequenceOutput>(std::move(params)), 0});
     }
     parent.open = request->n;
+    metrics_.add_request(request->n, request->max_tokens);
     const RequestId id = request->id;
     parent.request = std::move(request);
     parents_.emplace(id, std::move(parent));
@@ -123,17 +125,30 @@ class OutputProcessor::Shard {
     if (const auto n_tokens = choice.output->stopped_at(); n_tokens && !event.finish_reason)
       on_stop_(event.id, *n_tokens);
     if (!event.tokens.empty() && !std::exchange(parent.prompt_counted, true))
-      metrics_.prompt_tokens.add(parent.request->prompt_tokens);
-    metrics_.observe(output, event.time_ns, choice.last_token_ns);
+      metrics_.add_prompt(parent.request->prompt_tokens, event.timeline.cached_tokens);
+    metrics_.add_tokens(output.token_ids.size(), output.timeline, event.time_ns, choice.last_token_ns);
     if (!output.token_ids.empty()) choice.last_token_ns = event.time_ns;
     const bool is_end = choice.output->finished();
     if (is_end) {
+      count_end(parent, output, choice.last_token_ns != 0);
       choice.output.reset();
       --parent.open;
     }
     deliver(parent, std::move(output));
+    if (!is_end) return;
+    if (parent.open == 0) log_request(*parent.request, metrics_.model_name, parent.summary);
     // After the sink, so that whoever waits for the ledger has seen every output.
-    if (is_end) ledger_->close_one(parent.request->id);
+    ledger_->close_one(parent.request->id);
+  }
+
+  void count_end(OpenParent& parent, const RequestOutput& output, bool has_token) const {
+    metrics_.add_end({.reason = *output.finish_reason,
+                      .usage = output.usage,
+                      .timeline = output.timeline,
+                      .has_token = has_token,
+                      .expired = output.status.code() == StatusCode::kDeadlineExceeded});
+    parent.summary.add(output);
+    if (parent.open == 1) metrics_.add_request_end(parent.summary.most_tokens_of_a_choice);
   }
 
   static RequestOutput end_of(const OpenParent& parent, const SequenceEvent& event) {

@@ -13,6 +13,7 @@
 #include "engine_metrics.h"
 #include "parent_request.h"
 #include "request_ledger.h"
+#include "request_log.h"
 #include "sequence_output.h"
 
 namespace omnibus {

@@ -17,6 +17,7 @@ struct ParentRequest {
   RequestId id = 0;  // choice i is sequence id + i
   int32_t n = 1;
   int32_t prompt_tokens = 0;
+  int32_t max_tokens = 0;   // of each choice, as far as there is room
   SamplingParams sampling;  // seed: the client's
   std::shared_ptr<const StopAutomaton> stops;
   ReasoningSplit reasoning;

@@ -12,4 +12,9 @@ inline Status http_error(int status, const std::string& message, const char* cod
                      ErrorDetail{.http = status, .type = {}, .code = code, .param = {}});
 }
 
+// An allocation failed on the way to an answer: 503, and the rest goes on.
+inline Status out_of_memory() {
+  return absl::UnavailableError("The server is out of memory for this request");
+}
+
 }  // namespace omnibus

@@ -17,7 +17,6 @@
 namespace omnibus {
 namespace {
 
-using tcp = asio::ip::tcp;
 using boost::system::error_code;
 constexpr auto kToken = asio::experimental::as_tuple(asio::use_awaitable);
 constexpr size_t kRecord = 16 * 1024;      // plain bytes of one TLS record
@@ -28,7 +27,7 @@ constexpr std::string_view kPlainToTls =
 
 class PlainIo final : public Io {
  public:
-  explicit PlainIo(tcp::socket socket) : socket_(std::move(socket)) {}
+  explicit PlainIo(StreamSocket socket) : socket_(std::move(socket)) {}
 
   asio::awaitable<error_code> start() override { co_return error_code(); }
   asio::awaitable<Result> read(asio::mutable_buffer buffer) override {
@@ -38,14 +37,14 @@ class PlainIo final : public Io {
     return socket_.async_write_some(buffer, kToken);
   }
   asio::awaitable<void> shutdown_send() override {
-    socket_.shutdown(tcp::socket::shutdown_send, ignored_);
+    socket_.shutdown(StreamSocket::shutdown_send, ignored_);
     co_return;
   }
   void cancel() override { socket_.cancel(ignored_); }
   void close() override { socket_.close(ignored_); }
 
  private:
-  tcp::socket socket_;
+  StreamSocket socket_;
   error_code ignored_;
 };
 
@@ -53,7 +52,7 @@ class PlainIo final : public Io {
 // side's farewell, holds 32 KiB for each idle connection, and takes long to compile.
 class TlsIo final : public Io {
  public:
-  TlsIo(tcp::socket socket, TlsContext context)
+  TlsIo(StreamSocket socket, TlsContext context)
       : socket_(std::move(socket)), context_(std::move(context)), ssl_(SSL_new(context_.get()), SSL_free) {
     socket_.non_blocking(true, ignored_);
     if (ssl_ == nullptr) return;
@@ -79,7 +78,7 @@ class TlsIo final : public Io {
   asio::awaitable<error_code> flush();
   error_code send_replies();
 
-  tcp::socket socket_;
+  StreamSocket socket_;
   const TlsContext context_;
   const std::unique_ptr<SSL, void (*)(SSL*)> ssl_;
   BIO* from_peer_ = nullptr;
@@ -128,7 +127,7 @@ error_code TlsIo::take_in() {
 // comes when a wait is over and the coroutine has not gone on yet.
 asio::awaitable<error_code> TlsIo::fill(uint64_t cancels) {
   if (cancels != cancels_) co_return asio::error::operation_aborted;
-  const auto [error] = co_await socket_.async_wait(tcp::socket::wait_read, kToken);
+  const auto [error] = co_await socket_.async_wait(StreamSocket::wait_read, kToken);
   co_return error ? error : take_in();
 }
 
@@ -208,12 +207,12 @@ asio::awaitable<void> TlsIo::shutdown_send() {
     co_await flush();
   }
   finished_ = true;
-  socket_.shutdown(tcp::socket::shutdown_send, ignored_);
+  socket_.shutdown(StreamSocket::shutdown_send, ignored_);
 }
 
 }  // namespace
 
-std::unique_ptr<Io> make_io(tcp::socket socket, TlsContext tls) {
+std::unique_ptr<Io> make_io(StreamSocket socket, TlsContext tls) {
   if (tls) return std::make_unique<TlsIo>(std::move(socket), std::move(tls));
   return std::make_unique<PlainIo>(std::move(socket));
 }

@@ -7,7 +7,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 
 #include "tls_context.h"
 
@@ -30,7 +30,10 @@ class Io {
   virtual void close() = 0;
 };
 
+// A connected socket, TCP's or a Unix one.
+using StreamSocket = asio::generic::stream_protocol::socket;
+
 // With a context: TLS.
-std::unique_ptr<Io> make_io(asio::ip::tcp::socket socket, TlsContext tls);
+std::unique_ptr<Io> make_io(StreamSocket socket, TlsContext tls);
 
 }  // namespace omnibus

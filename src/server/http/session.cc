@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/experimental/as_tuple.hpp>
@@ -10,6 +11,7 @@
 
 #include "omnibus/base/common/log.h"
 
+#include "deadline_header.h"
 #include "http_error.h"
 
 namespace omnibus {
@@ -26,6 +28,7 @@ constexpr auto kLingerTime = std::chrono::milliseconds(500);
 // A body that comes more slowly than this uses up its timeout.
 constexpr uint64_t kSlowestBodyBytesPerMs = 64;
 constexpr size_t kMaxQuotedTarget = 128;
+constexpr int kClientGone = 499;  // nginx's; never sent
 
 // The handler's end of an outbox.
 class OutboxReply final : public Reply {
@@ -54,13 +57,17 @@ Status no_route(const HttpRequest& request, const std::string& allowed) {
   return http_error(405, "There is no " + asked + ": this route has " + allowed, "method_not_allowed");
 }
 
-// Closed set: whatever a client sends as its method, metrics know a few names.
-const char* method_label(const std::string& method) {
-  for (const char* known : {"GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE"}) {
-    if (method == known) return known;
-  }
-  return "other";
-}
+// While it lives, a request is being answered.
+class InProgress {
+ public:
+  explicit InProgress(Gauge gauge) : gauge_(gauge) { gauge_.add(1); }
+  ~InProgress() { gauge_.add(-1); }
+  InProgress(const InProgress&) = delete;
+  InProgress& operator=(const InProgress&) = delete;
+
+ private:
+  const Gauge gauge_;
+};
 
 }  // namespace
 
@@ -80,9 +87,13 @@ Session::Session(std::shared_ptr<ServerState> state, asio::any_io_executor execu
       executor_(executor),
       io_(std::move(io)),
       deadline_(executor),
-      wake_(executor) {}
+      wake_(executor) {
+  state_->metrics->connections.add(1);
+  state_->metrics->connections_total.add();
+}
 
 Session::~Session() {
+  state_->metrics->connections.add(-1);
   std::lock_guard lock(state_->mutex);
   state_->sessions.erase(this);
 }
@@ -105,32 +116,38 @@ void Session::end(bool now) {
 asio::awaitable<void> Session::run() {
   const auto self = shared_from_this();
   idle_ = true;
-  arm(Clock::now() + state_->config.header_timeout, true);
+  arm(after(state_->config.header_timeout), true);
   const boost::system::error_code failed = co_await io_->start();
   disarm();
   if (!failed) {
     while (co_await serve_one()) {
     }
   }
-  arm(Clock::now() + kLingerTime, true);
+  arm(after(kLingerTime), true);
   co_await io_->shutdown_send();
   disarm();
   io_->close();
 }
 
-void Session::arm(Clock::time_point deadline, bool close) {
-  const uint64_t generation = ++timer_generation_;
-  deadline_.expires_at(deadline);
-  deadline_.async_wait([weak = weak_from_this(), generation, close](const boost::system::error_code& error) {
-    const auto self = weak.lock();
-    if (error || !self || self->timer_generation_ != generation) return;
-    self->timed_out_ = true;
-    if (close) {
-      self->io_->close();
-    } else {
-      self->io_->cancel();
-    }
-  });
+void Session::arm(TimePoint deadline, bool close) { await_deadline(++timer_generation_, deadline, close); }
+
+void Session::await_deadline(uint64_t generation, TimePoint deadline, bool close) {
+  deadline_.expires_at(state_->clock.steady(deadline));
+  deadline_.async_wait(
+      [weak = weak_from_this(), generation, deadline, close](const boost::system::error_code& error) {
+        const auto self = weak.lock();
+        if (error || !self || self->timer_generation_ != generation) return;
+        if (self->state_->clock.now() < deadline) {  // the process stood still meanwhile
+          self->await_deadline(generation, deadline, close);
+          return;
+        }
+        self->timed_out_ = true;
+        if (close) {
+          self->io_->close();
+        } else {
+          self->io_->cancel();
+        }
+      });
 }
 
 void Session::disarm() {
@@ -138,7 +155,7 @@ void Session::disarm() {
   deadline_.cancel();
 }
 
-asio::awaitable<Session::Read> Session::read_more(Clock::time_point deadline, size_t size) {
+asio::awaitable<Session::Read> Session::read_more(TimePoint deadline, size_t size) {
   timed_out_ = false;
   arm(deadline, false);
   const size_t old = in_.size();
@@ -152,10 +169,15 @@ asio::awaitable<Session::Read> Session::read_more(Clock::time_point deadline, si
 
 asio::awaitable<bool> Session::write_all(std::string_view bytes, Outbox* box) {
   while (!bytes.empty()) {
-    arm(Clock::now() + state_->config.stall_timeout, true);
+    timed_out_ = false;
+    arm(after(state_->config.stall_timeout), true);
     const auto [error, n] = co_await io_->write(asio::const_buffer(bytes.data(), bytes.size()));
     disarm();
-    if (error) co_return false;
+    if (error) {
+      if (timed_out_) state_->metrics->slow_readers.add();
+      co_return false;
+    }
+    sent_bytes_ += n;
     if (box != nullptr) box->sent(n);
     bytes.remove_prefix(n);
   }
@@ -164,33 +186,54 @@ asio::awaitable<bool> Session::write_all(std::string_view bytes, Outbox* box) {
 
 asio::awaitable<bool> Session::serve_one() {
   RequestReader reader;
+  site_.reset();
   if (!co_await read_head(reader)) co_return false;
-  bool keep = false;
+  const InProgress in_progress(state_->metrics->in_progress);
+  head_read_ = state_->clock.now();
+  sent_bytes_ = 0;
+  site_ = state_->site.get();
+  bool keep = false, no_memory = false;
   const Route* route = co_await admit(reader, keep);
   if (route == nullptr) co_return keep;
-  if (!co_await read_body(reader)) co_return false;
+  try {
+    if (!co_await read_body(reader)) co_return false;
+  } catch (const std::bad_alloc&) {
+    no_memory = true;
+  }
+  if (no_memory) {
+    co_await refuse(reader, out_of_memory());
+    co_return false;
+  }
 
   HttpRequest shown;  // what is left of it to count, once the handler has it
   shown.method = reader.request().method;
   shown.tenant = reader.request().tenant;
+  shown.request_id = reader.request().request_id;
+  shown.trace_id = reader.request().trace_id;
+  const uint64_t body_bytes = reader.body_bytes();
   auto box = std::make_shared<Outbox>(answer_context(reader.request(), reader.request().keep_alive),
                                       [weak = weak_from_this()] {
                                         if (auto self = weak.lock()) self->wake();
                                       });
+  auto reply = std::make_shared<OutboxReply>(box);
   try {
-    route->handler(std::move(reader.request()), std::make_shared<OutboxReply>(box));
+    route->handler(std::move(reader.request()), reply);
+  } catch (const std::bad_alloc&) {
+    reply->send(state_->config.render_error(out_of_memory(), route->pattern));
   } catch (const std::exception& error) {
     log_error("handler of {}: {}", route->pattern, error.what());
     box->abandon();
   }
+  reply.reset();  // who answers has it now, or nobody does
   const bool again = co_await answer(box);
-  count(route, shown, box->status());
+  // No status: the client left before there was one.
+  count(route, shown, box->status() == 0 ? kClientGone : box->status(), body_bytes);
   co_return again;
 }
 
 asio::awaitable<bool> Session::read_head(RequestReader& reader) {
   idle_ = in_.empty();
-  auto deadline = Clock::now() + (idle_ ? state_->config.idle_timeout : state_->config.header_timeout);
+  TimePoint deadline = after(idle_ ? state_->config.idle_timeout : state_->config.header_timeout);
   for (;;) {
     const auto progress = reader.feed(in_);
     if (!progress.ok()) {
@@ -205,7 +248,7 @@ asio::awaitable<bool> Session::read_head(RequestReader& reader) {
       co_await refuse(reader, http_error(408, "The request header took too long"));
       co_return false;
     }
-    if (idle_) deadline = Clock::now() + state_->config.header_timeout;
+    if (idle_) deadline = after(state_->config.header_timeout);
     idle_ = false;
   }
 }
@@ -213,12 +256,14 @@ asio::awaitable<bool> Session::read_head(RequestReader& reader) {
 Status Session::judge(RequestReader& reader, const RouteTable::Match& match) {
   HttpRequest& request = reader.request();
   const Route* route = match.route;
-  OMNIBUS_RETURN_IF_ERROR(state_->access->check_host(request));
-  OMNIBUS_RETURN_IF_ERROR(state_->access->check_origin(request, reader.has_body()));
+  OMNIBUS_RETURN_IF_ERROR(site_->access.check_host(request));
+  OMNIBUS_RETURN_IF_ERROR(site_->access.check_origin(request, reader.has_body()));
   // A path that does not exist is nobody's business without a key either.
   OMNIBUS_ASSIGN_OR_RETURN(request.tenant,
-                           state_->auth->check(route != nullptr ? route->scope : Scope::kInference, request));
+                           site_->auth->check(route != nullptr ? route->scope : Scope::kInference, request));
+  if (route == nullptr && match.allow.empty()) OMNIBUS_RETURN_IF_ERROR(site_->elsewhere);
   if (route == nullptr) return no_route(request, match.allow);
+  OMNIBUS_ASSIGN_OR_RETURN(request.deadline_ns, deadline_of(request, state_->engine_clock.now_ns()));
   return reader.accept_body(std::min(route->max_body_bytes, state_->config.max_body_bytes));
 }
 
@@ -226,16 +271,16 @@ Status Session::judge(RequestReader& reader, const RouteTable::Match& match) {
 asio::awaitable<const Route*> Session::admit(RequestReader& reader, bool& keep) {
   HttpRequest& request = reader.request();
   keep = request.keep_alive && !reader.has_body();
-  RouteTable::Match match = state_->routes->find(request.method, request.path);
+  RouteTable::Match match = site_->routes->find(request.method, request.path);
   HttpResponse response;
   const bool known = request.path == "*" || !match.allow.empty();
-  if (request.method == "OPTIONS" && known && state_->access->check_host(request).ok()) {
+  if (request.method == "OPTIONS" && known && site_->access.check_host(request).ok()) {
     const std::string methods = match.allow.empty() ? "GET, HEAD, POST, OPTIONS" : match.allow;
     response.status = 204;
     response.content_type.clear();
-    response.headers = state_->access->preflight_headers(request, methods);
+    response.headers = site_->access.preflight_headers(request, methods);
     response.headers.emplace_back("Allow", methods);
-    count(match.route, request, response.status);
+    count(match.route, request, response.status, 0);
     keep = co_await refuse(reader, std::move(response), keep);
     co_return nullptr;
   }
@@ -244,7 +289,7 @@ asio::awaitable<const Route*> Session::admit(RequestReader& reader, bool& keep) 
     response = state_->config.render_error(verdict, request.path);
     if (response.status == 405) response.headers.emplace_back("Allow", match.allow);
     if (response.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
-    count(match.route, request, response.status);
+    count(match.route, request, response.status, 0);
     keep = co_await refuse(reader, std::move(response), keep);
     co_return nullptr;
   }
@@ -258,7 +303,7 @@ asio::awaitable<bool> Session::read_body(RequestReader& reader) {
     co_return false;
   const auto lease = std::make_shared<BodyLease>(state_->bodies);
   reader.request().body_lease = lease;
-  const auto started = Clock::now();
+  const TimePoint started = state_->clock.now();
   for (;;) {
     const auto progress = reader.feed(in_);
     if (!progress.ok()) {
@@ -286,7 +331,8 @@ asio::awaitable<bool> Session::read_body(RequestReader& reader) {
 AnswerContext Session::answer_context(const HttpRequest& request, bool keep) const {
   AnswerContext context;
   context.request_id = request.request_id.empty() ? "-" : request.request_id;
-  context.headers = state_->access->answer_headers(request);
+  const LiveSitePtr site = site_ ? site_ : state_->site.get();  // null: the head was no head
+  context.headers = site->access.answer_headers(request);
   context.head_only = request.method == "HEAD";
   context.http_1_0 = request.http_1_0;
   context.keep_alive = keep;
@@ -296,7 +342,7 @@ AnswerContext Session::answer_context(const HttpRequest& request, bool keep) con
 
 asio::awaitable<void> Session::refuse(RequestReader& reader, const Status& error) {
   HttpResponse response = state_->config.render_error(error, reader.request().path);
-  count(nullptr, reader.request(), response.status);
+  count(nullptr, reader.request(), response.status, reader.body_bytes());
   co_await refuse(reader, std::move(response), false);
 }
 
@@ -310,11 +356,11 @@ asio::awaitable<bool> Session::refuse(RequestReader& reader, HttpResponse respon
 }
 
 asio::awaitable<void> Session::linger() {
-  arm(Clock::now() + kLingerTime, true);
+  arm(after(kLingerTime), true);
   co_await io_->shutdown_send();
   disarm();
-  const auto deadline = Clock::now() + kLingerTime;
-  for (size_t dropped = 0; dropped < kLingerBytes && Clock::now() < deadline;) {
+  const auto deadline = after(kLingerTime);
+  for (size_t dropped = 0; dropped < kLingerBytes && state_->clock.now() < deadline;) {
     in_.clear();
     if (co_await read_more(deadline, kBodyRead) != Read::kData) break;
     dropped += in_.size();
@@ -344,14 +390,14 @@ asio::awaitable<bool> Session::answer(std::shared_ptr<Outbox> box) {
         self->wake_.cancel();
       });
     }
-    wake_.expires_at(Clock::time_point::max());
+    wake_.expires_at(AwakeClock::Steady::time_point::max());
     co_await wake_.async_wait(kToken);
   }
   if (!finished) box->set_gone();
   watch_stopping_ = true;
   io_->cancel();
   while (!watch_done_) {
-    wake_.expires_at(Clock::time_point::max());
+    wake_.expires_at(AwakeClock::Steady::time_point::max());
     co_await wake_.async_wait(kToken);
   }
   co_return finished && !close && !client_gone_ && !state_->stopping.load();
@@ -376,14 +422,35 @@ asio::awaitable<void> Session::watch(std::shared_ptr<Outbox> box) {
   wake_.cancel();
 }
 
-void Session::count(const Route* route, const HttpRequest& request, int status) const {
-  const std::string handler = route != nullptr ? route->pattern : "none";
-  const char* method = method_label(request.method);
-  state_->metrics
-      ->counter("omnibus_http_requests_total", "HTTP requests answered",
-                {{"handler", handler}, {"method", method}, {"status", std::to_string(status)}})
-      .add();
-  log(LogLevel::kDebug, "{} {} {} {}", method, handler, status, request.tenant);
+void Session::count(const Route* route, const HttpRequest& request, int status,
+                    uint64_t request_bytes) const {
+  HttpExchange exchange;
+  exchange.handler = route != nullptr ? route->pattern : "none";
+  exchange.method = request.method;
+  exchange.status = status;
+  exchange.seconds = std::chrono::duration<double>(state_->clock.now() - head_read_).count();
+  exchange.request_bytes = request_bytes;
+  exchange.response_bytes = sent_bytes_;
+  state_->metrics->count(exchange);
+  log_exchange(exchange, request);
+}
+
+// What clients do right is for the debug log (generations have a line of their own, the engine's); refused
+// and failed requests are of interest, and clients can cause any number of them.
+void Session::log_exchange(const HttpExchange& exchange, const HttpRequest& request) const {
+  LogLevel level =
+      exchange.status < 400 || exchange.status == kClientGone ? LogLevel::kDebug : LogLevel::kInfo;
+  if (exchange.status >= 500) level = LogLevel::kWarning;
+  if (!log_enabled(level)) return;
+  if (level != LogLevel::kDebug && !state_->metrics->refused_lines.admit()) return;
+  log_line(level, level == LogLevel::kDebug ? "http request" : "http request not served",
+           {{"request_id", request.request_id},
+            {"trace_id", request.trace_id},
+            {"key", request.tenant},
+            {"method", std::string_view(method_label(exchange.method))},
+            {"handler", exchange.handler},
+            {"status", int64_t{exchange.status}},
+            {"duration_ms", exchange.seconds * 1e3}});
 }
 
 }  // namespace omnibus

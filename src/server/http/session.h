@@ -15,11 +15,14 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "omnibus/base/common/clock.h"
 #include "omnibus/server/http/http_server.h"
 
-#include "access_policy.h"
+#include "awake_clock.h"
 #include "byte_budget.h"
+#include "http_metrics.h"
 #include "io.h"
+#include "live_site.h"
 #include "outbox.h"
 #include "request_reader.h"
 
@@ -40,11 +43,10 @@ struct ServerState {
 
   const HttpServerConfig config;
   const std::shared_ptr<ByteBudget> bodies;
-  const RouteTable* routes = nullptr;
-  const Authenticator* auth = nullptr;
-  MetricsRegistry* metrics = nullptr;
-  std::unique_ptr<const AccessPolicy> access;  // set once the listener is bound
-  TlsContext tls;
+  SiteSlot site;  // filled once the listener is bound
+  AwakeClock clock;
+  const SteadyClock engine_clock;
+  std::unique_ptr<HttpMetrics> metrics;
   asio::io_context context;
   // Outboxes share it: one may outlive the server.
   const std::shared_ptr<std::atomic<bool>> draining = std::make_shared<std::atomic<bool>>(false);
@@ -67,7 +69,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void end(bool now);
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using TimePoint = AwakeClock::TimePoint;
 
   asio::awaitable<bool> serve_one();
   asio::awaitable<bool> read_head(RequestReader& reader);
@@ -83,21 +85,27 @@ class Session : public std::enable_shared_from_this<Session> {
   asio::awaitable<void> refuse(RequestReader& reader, const Status& error);
 
   enum class Read { kData, kTimeout, kClosed };
-  asio::awaitable<Read> read_more(Clock::time_point deadline, size_t size);
+  asio::awaitable<Read> read_more(TimePoint deadline, size_t size);
   asio::awaitable<bool> write_all(std::string_view bytes, Outbox* box);
   asio::awaitable<void> linger();
-  void arm(Clock::time_point deadline, bool close);
+  TimePoint after(std::chrono::milliseconds time) const { return state_->clock.now() + time; }
+  void arm(TimePoint deadline, bool close);
+  void await_deadline(uint64_t generation, TimePoint deadline, bool close);
   void disarm();
   AnswerContext answer_context(const HttpRequest& request, bool keep) const;
-  void count(const Route* route, const HttpRequest& request, int status) const;
+  void count(const Route* route, const HttpRequest& request, int status, uint64_t request_bytes) const;
+  void log_exchange(const HttpExchange& exchange, const HttpRequest& request) const;
 
   const std::shared_ptr<ServerState> state_;
   asio::any_io_executor executor_;
   std::unique_ptr<Io> io_;
+  LiveSitePtr site_;  // of the request at hand; null between requests
   asio::steady_timer deadline_;
   asio::steady_timer wake_;
   uint64_t timer_generation_ = 0;
-  std::string in_;  // read, not yet consumed
+  std::string in_;           // read, not yet consumed
+  TimePoint head_read_{};    // when the request at hand had its whole head
+  uint64_t sent_bytes_ = 0;  // of its answer
   bool timed_out_ = false, idle_ = false, client_gone_ = false;
   bool watch_stopping_ = false, watch_done_ = true;
 };

@@ -7,7 +7,7 @@
 #include <openssl/types.h>
 
 #include "omnibus/base/common/status.h"
-#include "omnibus/server/http/http_server.h"
+#include "omnibus/server/http/http_site.h"
 
 namespace omnibus {
 

@@ -38,14 +38,27 @@ Status ollama_model_not_found(const std::string& name) {
                      ErrorDetail{.http = 404, .type = {}, .code = "model_not_found", .param = "model"});
 }
 
-OllamaContext::OllamaContext(ContextPtr api, OllamaConfig config)
-    : api_(std::move(api)),
-      config_(std::move(config)),
-      store_(open_store(config_.store_home)),
-      file_digest_(config_.model_path),
-      last_use_ns_(wall_clock_ns()),
-      disk_(1, kDiskQueue) {
-  if (store_) names_.set(store_->list());
+OllamaModels::OllamaModels(OllamaConfig config_in)
+    : config(std::move(config_in)),
+      store(open_store(config.store_home)),
+      file_digest(config.model_path),
+      last_use_ns(wall_clock_ns()),
+      disk(1, kDiskQueue) {
+  if (store) names.set(store->list());
+}
+
+StatusOr<std::vector<StoredModel>> OllamaModels::list() {
+  if (!store) return std::vector<StoredModel>();
+  auto models = store->list();
+  names.set(models);
+  return models;
+}
+
+void OllamaModels::look_again() {
+  int64_t last = looked_ns;
+  const int64_t now = wall_clock_ns();
+  if (now - last < kLookAgainNs && now >= last) return;
+  if (looked_ns.compare_exchange_strong(last, now)) (void)disk.try_post([this] { (void)list(); });
 }
 
 bool OllamaContext::is_served_name(const std::string& name) const {
@@ -54,23 +67,9 @@ bool OllamaContext::is_served_name(const std::string& name) const {
                      [&](const std::string& served) { return same_model_name(served, name); });
 }
 
-StatusOr<std::vector<StoredModel>> OllamaContext::list_stored() const {
-  if (!store_) return std::vector<StoredModel>();
-  auto models = store_->list();
-  names_.set(models);
-  return models;
-}
-
-void OllamaContext::look_again() const {
-  int64_t last = looked_ns_;
-  const int64_t now = wall_clock_ns();
-  if (now - last < kLookAgainNs && now >= last) return;
-  if (looked_ns_.compare_exchange_strong(last, now)) (void)disk_.try_post([this] { (void)list_stored(); });
-}
-
 StatusOr<std::optional<StoredModel>> OllamaContext::find_stored(const std::string& name) const {
   // A name that no model of a store can have is not looked for on the disk.
-  if (!store_ || !check_model_name(local_model_name(name)).ok()) return std::nullopt;
+  if (!models_->store || !check_model_name(local_model_name(name)).ok()) return std::nullopt;
   OMNIBUS_ASSIGN_OR_RETURN(const auto models, list_stored());
   for (const StoredModel& model : models) {
     if (same_model_name(model.name, name)) return model;
@@ -87,33 +86,33 @@ Status OllamaContext::check_served(const std::string& name) const {
   if (api_->config.any_model || is_served_name(name)) return {};
   if (name.empty()) return invalid_field("model", "model is required", "missing_required_parameter");
   // A name that no model of a store can have is not looked for.
-  if (!store_ || !check_model_name(local_model_name(name)).ok()) return ollama_model_not_found(name);
-  const auto digest = names_.digest_of(name);
-  if (!digest.ok() || !*digest) look_again();
+  if (!models_->store || !check_model_name(local_model_name(name)).ok()) return ollama_model_not_found(name);
+  const auto digest = models_->names.digest_of(name);
+  if (!digest.ok() || !*digest) models_->look_again();
   if (!digest.ok()) return store_error_for_client(digest.status());
   if (!*digest) return ollama_model_not_found(name);
-  if (!config_.model_digest.empty() && **digest == config_.model_digest) return {};
+  if (!models_->config.model_digest.empty() && **digest == models_->config.model_digest) return {};
   return invalid_field("model", fmt::format("model '{}' is in the store, but this server serves '{}' only",
                                             name_for_error(name), api_->config.model_names.front()));
 }
 
 void OllamaContext::touch(std::optional<int64_t> keep_alive) const {
-  last_use_ns_ = wall_clock_ns();
-  keep_alive_ = keep_alive.value_or(kDefaultKeepAlive);
+  models_->last_use_ns = wall_clock_ns();
+  models_->keep_alive = keep_alive.value_or(kDefaultKeepAlive);
 }
 
 int64_t OllamaContext::wanted_until() const {
-  const int64_t keep = keep_alive_;
+  const int64_t keep = models_->keep_alive;
   if (keep == kKeepForever) return kKeepForever;
-  const int64_t last = last_use_ns_;
+  const int64_t last = models_->last_use_ns;
   constexpr int64_t kLatest = std::numeric_limits<int64_t>::max();
   const int64_t until = keep > kLatest - last ? kLatest : last + keep;
   return std::max(until, wall_clock_ns());
 }
 
 std::string OllamaContext::served_digest() const {
-  if (!config_.model_digest.empty()) return config_.model_digest;
-  const auto digest = config_.model_path.empty() ? std::nullopt : file_digest_.get();
+  if (!models_->config.model_digest.empty()) return models_->config.model_digest;
+  const auto digest = models_->config.model_path.empty() ? std::nullopt : models_->file_digest.get();
   return digest.value_or(std::string(64, '0'));
 }
 

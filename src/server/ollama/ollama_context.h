@@ -1,4 +1,4 @@
-// OllamaContext: what the handlers of Ollama's routes share. One per server; any thread.
+// OllamaModels and OllamaContext: what the handlers of Ollama's routes share. Any thread.
 #pragma once
 
 #include <atomic>
@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "omnibus/server/ollama/ollama_api.h"
@@ -20,15 +21,37 @@
 
 namespace omnibus {
 
+// One per server.
+struct OllamaModels {
+  explicit OllamaModels(OllamaConfig config_in);
+
+  // The models of the store, none without one. Disk thread.
+  StatusOr<std::vector<StoredModel>> list();
+  // Has the disk thread list them, unless it did so a moment ago.
+  void look_again();
+
+  const OllamaConfig config;
+  const std::optional<ModelStore> store;
+  ModelDetailsCache details;
+  StoredNames names;
+  std::atomic<int64_t> looked_ns{0};  // when look_again() last asked for it
+  FileDigest file_digest;
+  std::atomic<int64_t> last_use_ns;
+  std::atomic<int64_t> keep_alive{kDefaultKeepAlive};
+  TextPool disk;  // last: its jobs use all of the above
+};
+
+// One per generation of the API's settings. Refers to `models`, which its users keep alive: all but the jobs
+// of the disk thread, which ends before they do.
 class OllamaContext {
  public:
-  OllamaContext(ContextPtr api, OllamaConfig config);
+  OllamaContext(ContextPtr api, OllamaModels* models) : api_(std::move(api)), models_(models) {}
 
   const ApiContext& api() const { return *api_; }
-  const OllamaConfig& config() const { return config_; }
+  const OllamaConfig& config() const { return models_->config; }
   // nullopt: there is no store.
-  const std::optional<ModelStore>& store() const { return store_; }
-  ModelDetailsCache& details() const { return details_; }
+  const std::optional<ModelStore>& store() const { return models_->store; }
+  ModelDetailsCache& details() const { return models_->details; }
 
   // 404 "model 'x' not found" unless `name` means the served model: one of its names, or a name in the store
   // of the very file that is served. 400 says so when the store has the model and another one is served.
@@ -36,8 +59,7 @@ class OllamaContext {
   // that nobody has brings about.
   Status check_served(const std::string& name) const;
   bool is_served_name(const std::string& name) const;
-  // The models of the store, none without one. Disk thread.
-  StatusOr<std::vector<StoredModel>> list_stored() const;
+  StatusOr<std::vector<StoredModel>> list_stored() const { return models_->list(); }
   // The stored model of that name or alias; nullopt: there is none (or no store). Disk thread.
   StatusOr<std::optional<StoredModel>> find_stored(const std::string& name) const;
 
@@ -51,21 +73,11 @@ class OllamaContext {
   std::string served_digest() const;
 
   // Handlers of routes that read or write the disk run here, one at a time.
-  TextPool& disk() const { return disk_; }
+  TextPool& disk() const { return models_->disk; }
 
  private:
-  void look_again() const;
-
   const ContextPtr api_;
-  const OllamaConfig config_;
-  const std::optional<ModelStore> store_;
-  mutable ModelDetailsCache details_;
-  mutable StoredNames names_;
-  mutable std::atomic<int64_t> looked_ns_{0};  // when look_again() last asked for it
-  mutable FileDigest file_digest_;
-  mutable std::atomic<int64_t> last_use_ns_;
-  mutable std::atomic<int64_t> keep_alive_{kDefaultKeepAlive};
-  mutable TextPool disk_;  // last: its jobs use all of the above
+  OllamaModels* const models_;
 };
 
 // What a client is told of a store that fails: not the path that the message names, which goes to the log.

@@ -27,12 +27,7 @@ std::shared_ptr<const BodyFields> token_body_fields(unsigned route);
 // Any thread: they look things up and do no work.
 HttpResponse handle_models(const ApiContext& context, const HttpRequest& request);
 HttpResponse handle_model(const ApiContext& context, const HttpRequest& request);
-// 200 when requests are served; 503 with the reason otherwise.
-HttpResponse handle_health(const ApiContext& context);
-// 200 unless the engine is stuck for good.
-HttpResponse handle_livez(const ApiContext& context);
 HttpResponse handle_version(const ApiContext& context);
-HttpResponse handle_metrics(const ApiContext& context);
 // The chat page for browsers, a line for everybody else.
 HttpResponse handle_root(const HttpRequest& request);
 

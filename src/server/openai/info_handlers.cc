@@ -71,37 +71,10 @@ HttpResponse handle_model(const ApiContext& context, const HttpRequest& request)
   return json_response(any_model_json(context, request, name));
 }
 
-HttpResponse handle_health(const ApiContext& context) {
-  const EngineHealth health = context.engine->health();
-  if (health.ready() && !health.draining) {
-    HttpResponse response;
-    response.content_type = "text/plain; charset=utf-8";
-    return response;
-  }
-  return render_openai_error(absl::UnavailableError("The server is not ready: " + health.reason), {});
-}
-
-HttpResponse handle_livez(const ApiContext& context) {
-  const EngineHealth health = context.engine->health();
-  if (health.trouble == EngineTrouble::kStalled || health.trouble == EngineTrouble::kFailed) {
-    return render_openai_error(absl::UnavailableError("The engine does not turn: " + health.reason), {});
-  }
-  HttpResponse response;
-  response.content_type = "text/plain; charset=utf-8";
-  return response;
-}
-
 HttpResponse handle_version(const ApiContext& context) {
   Json body;
   body["version"] = context.config.version;
   return json_response(body);
-}
-
-HttpResponse handle_metrics(const ApiContext& context) {
-  HttpResponse response;
-  response.content_type = "text/plain; version=0.0.4; charset=utf-8";
-  response.body = context.metrics->serialize();
-  return response;
 }
 
 HttpResponse handle_root(const HttpRequest& request) {

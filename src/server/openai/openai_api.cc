@@ -53,13 +53,7 @@ void add_openai_routes(ApiCore& core, RouteTable& routes) {
   };
   look_up("/v1/models", handle_models);
   look_up("/v1/models/{id}", handle_model);
-  for (const char* path : {"/health", "/v1/health", "/readyz", "/ping"}) {
-    read(path, Scope::kPublic, handle_health);
-  }
-  read("/livez", Scope::kPublic, handle_livez);
-  routes.add({"POST", "/ping", Scope::kPublic, kPlainBodyBytes, immediate(core, handle_health)});
   read("/version", Scope::kInference, handle_version);
-  read("/metrics", Scope::kMetrics, handle_metrics);
   routes.add({"GET", "/", Scope::kPublic, kPlainBodyBytes,
               [](const HttpRequest& request, const ReplyPtr& reply) { reply->send(handle_root(request)); }});
 }

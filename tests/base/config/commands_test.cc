@@ -9,6 +9,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "omnibus/base/config/admin_place.h"
+
 namespace omnibus {
 namespace {
 
@@ -454,6 +456,43 @@ TEST(Commands, AnEmptyPromptIsNoPrompt) {
 TEST(Commands, AHostThatIsNoAddress) {
   EXPECT_THAT(error({"serve", "--host", "127.0.0.300"}), HasSubstr("'127.0.0.300' is not an address"));
   EXPECT_THAT(error({"serve", "--host", "0.0.0.0"}), HasSubstr("can be reached from other machines"));
+}
+
+// Each flag's own text, then another one: exactly that flag has changed.
+TEST(Commands, ChangedOptionsAreNamed) {
+  const ServeConfig plain = serve({});
+  EXPECT_THAT(changed_options(plain, plain), ::testing::IsEmpty());
+  const std::vector<Args> one_each = {
+      {"--port", "1"},       {"--ollama-port", "0"},   {"--api-key", "k"},      {"--header-timeout", "10.5"},
+      {"--any-model"},       {"--async-scheduling"},   {"--seed", "0"},         {"--default-max-tokens", "1"},
+      {"--numerics", "f32"}, {"--log-level", "debug"}, {"--chat-template", "x"}};
+  for (const Args& args : one_each) {
+    EXPECT_THAT(changed_options(plain, serve(args)), ::testing::ElementsAre(args[0]));
+    EXPECT_THAT(changed_options(serve(args), serve(args)), ::testing::IsEmpty());
+  }
+  EXPECT_THAT(changed_options(plain, serve({"other.gguf"})), ::testing::ElementsAre("MODEL"));
+  EXPECT_THAT(changed_options(serve({"--api-key", "a", "--api-key", "b"}), serve({"--api-key", "a"})),
+              ::testing::ElementsAre("--api-key"));
+}
+
+TEST(Commands, PlacesOfTheAdminRoutes) {
+  const auto place = [](Args args) { return parse_admin_place(serve(std::move(args)).http).value(); };
+  EXPECT_EQ(place({}).kind, AdminPlace::Kind::kAuto);
+  EXPECT_EQ(place({"--admin-listen", "off"}).kind, AdminPlace::Kind::kOff);
+  const AdminPlace socket = place({"--admin-listen", "unix:/run/x:1.sock"});
+  EXPECT_EQ(socket.kind, AdminPlace::Kind::kUnix);
+  EXPECT_EQ(socket.path, "/run/x:1.sock");
+  for (const auto& [text, host] : std::map<std::string, std::string>{
+           {"127.0.0.1:9", "127.0.0.1"}, {"[::1]:9", "::1"}, {"localhost:9", "localhost"}}) {
+    const AdminPlace tcp = place({"--admin-listen", text, "--admin-api-key", "k"});
+    EXPECT_EQ(tcp.kind, AdminPlace::Kind::kTcp);
+    EXPECT_EQ(tcp.host, host);
+    EXPECT_EQ(tcp.port, 9);
+    EXPECT_THAT(error({"serve", "--admin-listen", text}), HasSubstr("--admin-api-key"));
+  }
+  EXPECT_THAT(error({"serve", "--admin-listen", "0.0.0.0:9", "--admin-api-key", "k"}), HasSubstr("loopback"));
+  EXPECT_THAT(error({"serve", "--admin-api-key", "k "}), HasSubstr("--admin-api-key: key 1 of 1"));
+  EXPECT_THAT(error({"serve", "--admin-api-key", "k", "--api-key", "k"}), HasSubstr("is there twice"));
 }
 
 }  // namespace

@@ -37,6 +37,22 @@ TEST(Authenticator, AdminRoutesAreNotForThisListener) {
   EXPECT_EQ(error_detail(verdict.status()).http, 403);
 }
 
+TEST(Authenticator, OfAnAdminListener) {
+  const std::vector<ApiKey> keys = {{"admin", "k1"}};
+  const auto code = [](const Authenticator& auth, Scope scope, const HttpRequest& request) {
+    const auto verdict = auth.check(scope, request);
+    return verdict.ok() ? 200 : error_detail(verdict.status()).http;
+  };
+  const Authenticator keyed = Authenticator::for_admin(keys), open = Authenticator::for_admin({});
+  for (const Scope scope : {Scope::kAdmin, Scope::kInference}) {
+    EXPECT_EQ(code(keyed, scope, with({{"x-api-key", "k1"}})), 200);
+    EXPECT_EQ(code(keyed, scope, with({{"x-api-key", "k2"}})), 401);
+    EXPECT_EQ(code(keyed, scope, with({})), 401);
+    EXPECT_EQ(code(open, scope, with({})), 200);
+  }
+  for (const Scope scope : {Scope::kPublic, Scope::kMetrics}) EXPECT_EQ(code(keyed, scope, with({})), 200);
+}
+
 TEST(Authenticator, WithoutKeysEverybodyMayInfer) {
   const Authenticator open({}, true);
   EXPECT_EQ(open.check(Scope::kInference, with({})).value(), "");

@@ -9,6 +9,8 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 namespace omnibus {
@@ -58,6 +60,16 @@ class Client {
   bool connected_ = false, ended_ = false;
 };
 
+int unix_client(const std::string& path) {
+  const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return fd;
+  close(fd);
+  return -1;
+}
+
 // A server whose one route hands its reply to the test.
 class HttpServerTest : public testing::Test {
  protected:
@@ -74,9 +86,17 @@ class HttpServerTest : public testing::Test {
     routes_.add({"GET", "/throws", Scope::kPublic, 0,
                  [](const HttpRequest&, const ReplyPtr&) { throw std::runtime_error("a bug"); }});
     routes_.add({"GET", "/admin", Scope::kAdmin, 0, [](const HttpRequest&, const ReplyPtr&) {}});
-    auto server = HttpServer::start(config_, &routes_, &auth_, &metrics_);
+    auto server = HttpServer::start(config_, site(), &metrics_);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
+  }
+
+  HttpSite site() const {
+    HttpSite site;
+    site.routes = std::make_shared<RouteTable>(routes_);
+    site.auth = std::make_shared<Authenticator>(auth_);
+    site.tls = tls_;
+    return site;
   }
 
   // The reply of the request that `client` sends to /held.
@@ -100,6 +120,7 @@ class HttpServerTest : public testing::Test {
   HttpServerConfig config_;
   RouteTable routes_;
   Authenticator auth_{std::span<const ApiKey>(), true};
+  TlsFiles tls_;
   MetricsRegistry metrics_;
   std::promise<ReplyPtr> replies_;
   std::vector<HttpRequest> kept_;
@@ -234,7 +255,7 @@ TEST_F(HttpServerTest, StopWhileManyThreadsAccept) {
     if (round == 0)
       start();
     else
-      server_ = HttpServer::start(config_, &routes_, &auth_, &metrics_).value();
+      server_ = HttpServer::start(config_, site(), &metrics_).value();
     std::atomic<bool> done{false};
     std::atomic<int> answered{0};
     std::vector<std::thread> clients;
@@ -282,7 +303,7 @@ TEST_F(HttpServerTest, PortInUseIsNamed) {
   start();
   HttpServerConfig config = config_;
   config.port = server_->port();
-  const auto second = HttpServer::start(config, &routes_, &auth_, &metrics_);
+  const auto second = HttpServer::start(config, site(), &metrics_);
   ASSERT_FALSE(second.ok());
   EXPECT_NE(status_message(second.status()).find(std::to_string(config.port)), std::string::npos);
 }
@@ -319,24 +340,19 @@ TEST_F(HttpServerTest, ErrorsNameTheRoute) {
   EXPECT_NE(answer.find("There is no DELETE /held: this route has GET, HEAD, OPTIONS"), std::string::npos);
 }
 
-TEST_F(HttpServerTest, AnAddressCanBeAskedForBeforehand) {
-  start();
-  EXPECT_TRUE(HttpServer::check(config_).ok());
-  HttpServerConfig config = config_;
-  config.port = server_->port();
-  const Status taken = HttpServer::check(config);
-  EXPECT_NE(status_message(taken).find("Cannot listen on 127.0.0.1 port"), std::string::npos) << taken;
-  config.host = "no such host";
-  EXPECT_FALSE(HttpServer::check(config).ok());
+TEST_F(HttpServerTest, AHostOfNoAddressIsNamed) {
+  config_.host = "no such host";
+  const auto server = HttpServer::start(config_, site(), &metrics_);
+  EXPECT_NE(status_message(server.status()).find("no such host"), std::string::npos) << server.status();
 }
 
-TEST_F(HttpServerTest, CertificatesAreCheckedBeforehand) {
-  HttpServerConfig config = config_;
-  config.tls.certificate = "/no/such.pem";
-  const Status missing = HttpServer::check(config);
-  EXPECT_EQ(status_message(missing),
-            "TLS: cannot use the certificate '/no/such.pem': No such file or directory");
-  EXPECT_EQ(HttpServer::start(config, &routes_, &auth_, &metrics_).status(), missing);
+TEST_F(HttpServerTest, ABadCertificateIsNamedAtStartAndInPrepare) {
+  start();
+  HttpSite bad = site();
+  bad.tls.certificate = "/no/such.pem";
+  const std::string expected = "TLS: cannot use the certificate '/no/such.pem': No such file or directory";
+  EXPECT_EQ(status_message(server_->prepare(bad).status()), expected);
+  EXPECT_EQ(status_message(HttpServer::start(config_, bad, &metrics_).status()), expected);
 }
 
 TEST_F(HttpServerTest, OptionsAnswersAreCounted) {
@@ -344,15 +360,14 @@ TEST_F(HttpServerTest, OptionsAnswersAreCounted) {
   Client client(server_->port());
   client.send("OPTIONS /held HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   EXPECT_TRUE(client.receive().starts_with("HTTP/1.1 204 "));
-  const std::string counted =
-      "omnibus_http_requests_total{handler=\"none\",method=\"OPTIONS\",status=\"204\"} 1";
+  const std::string counted = "http_requests_total{handler=\"none\",method=\"OPTIONS\",status=\"204\"} 1";
   EXPECT_NE(metrics_.serialize().find(counted), std::string::npos) << metrics_.serialize();
 }
 
 // Two listeners over one table of routes, as for a second port.
 TEST_F(HttpServerTest, TwoListenersShareRoutesAndMetrics) {
   start();
-  auto second = HttpServer::start(config_, &routes_, &auth_, &metrics_);
+  auto second = HttpServer::start(config_, site(), &metrics_);
   ASSERT_TRUE(second.ok()) << second.status();
   const auto answers = [](uint16_t port) {
     Client client(port);
@@ -361,8 +376,7 @@ TEST_F(HttpServerTest, TwoListenersShareRoutesAndMetrics) {
   };
   EXPECT_TRUE(answers(server_->port()));
   EXPECT_TRUE(answers((*second)->port()));
-  const std::string counted =
-      "omnibus_http_requests_total{handler=\"/throws\",method=\"GET\",status=\"500\"} 2";
+  const std::string counted = "http_requests_total{handler=\"/throws\",method=\"GET\",status=\"500\"} 2";
   EXPECT_TRUE(
       within(milliseconds(5000), [&] { return metrics_.serialize().find(counted) != std::string::npos; }));
 
@@ -389,6 +403,115 @@ TEST_F(HttpServerTest, TheHandlerLearnsTheNameOfTheKey) {
   Client client(server_->port());
   client.send("GET /who HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: k2\r\n\r\n");
   EXPECT_NE(client.receive("bob").find("you are bob"), std::string::npos);
+}
+
+HttpResponse text_response(std::string text) {
+  HttpResponse response;
+  response.body = std::move(text);
+  return response;
+}
+
+TEST_F(HttpServerTest, ASiteIsSwappedBetweenRequestsOfAConnection) {
+  start();
+  Client client(server_->port());
+  const ReplyPtr reply = hold(client);
+  auto next = std::make_shared<RouteTable>();
+  next->add({"GET", "/new", Scope::kInference, 0, [](const HttpRequest& request, const ReplyPtr& to) {
+               to->send(text_response("hello " + request.tenant));
+             }});
+  HttpSite site = this->site();
+  site.routes = next;
+  const std::vector<ApiKey> keys = {{"alice", "k1"}};
+  site.auth = std::make_shared<Authenticator>(keys, true);
+  auto live = server_->prepare(site);
+  ASSERT_TRUE(live.ok()) << live.status();
+  server_->replace(*live);
+  // What has begun goes on; what comes next is judged by the new keys and finds the new routes.
+  reply->send(text_response("old"));
+  EXPECT_TRUE(client.receive("old").starts_with("HTTP/1.1 200 OK"));
+  client.send("GET /new HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_TRUE(client.receive("\r\n\r\n").starts_with("HTTP/1.1 401 "));
+  Client keyed(server_->port());
+  keyed.send("GET /new HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: k1\r\n\r\n");
+  EXPECT_NE(keyed.receive("alice").find("hello alice"), std::string::npos);
+}
+
+TEST_F(HttpServerTest, AnOldSiteLivesAsLongAsItsRequests) {
+  auto witness = std::make_shared<int>(0);
+  const std::weak_ptr<int> alive = witness;
+  routes_.add({"GET", "/witness", Scope::kPublic, 0, [witness, this](const HttpRequest&, ReplyPtr reply) {
+                 replies_.set_value(std::move(reply));
+               }});
+  witness.reset();
+  start();
+  routes_ = RouteTable();
+  replies_ = std::promise<ReplyPtr>();
+  Client client(server_->port());
+  client.send("GET /witness HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  ReplyPtr reply = replies_.get_future().get();
+  server_->replace(server_->prepare(site()).value());
+  EXPECT_FALSE(alive.expired());
+  reply->send(text_response("done"));
+  EXPECT_NE(client.receive("done").find("done"), std::string::npos);
+  reply.reset();
+  EXPECT_TRUE(within(milliseconds(5000), [&] { return alive.expired(); }));
+}
+
+TEST_F(HttpServerTest, ElsewhereIsAnsweredToWhoMayComeIn) {
+  start();
+  HttpSite site = this->site();
+  site.elsewhere = absl::UnavailableError("come back later");
+  server_->replace(server_->prepare(site).value());
+  Client nowhere(server_->port());
+  nowhere.send("POST /v1/x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  const std::string answer = nowhere.receive();
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 503 ")) << answer;
+  EXPECT_NE(answer.find("come back later"), std::string::npos);
+  Client forged(server_->port());
+  forged.send("POST /v1/x HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n");
+  EXPECT_TRUE(forged.receive().starts_with("HTTP/1.1 403 "));
+  Client method(server_->port());
+  method.send("PUT /held HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  EXPECT_TRUE(method.receive().starts_with("HTTP/1.1 405 "));
+}
+
+TEST_F(HttpServerTest, WantOfMemoryIs503) {
+  routes_.add({"GET", "/hungry", Scope::kPublic, 0,
+               [](const HttpRequest&, const ReplyPtr&) { throw std::bad_alloc(); }});
+  start();
+  Client client(server_->port());
+  client.send("GET /hungry HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_TRUE(client.receive("memory").starts_with("HTTP/1.1 503 "));
+}
+
+TEST_F(HttpServerTest, AUnixSocketIsForItsOwnerAndGoesWithTheServer) {
+  const std::string path = testing::TempDir() + "omnibus_http_server_test.sock";
+  config_.unix_path = path;
+  routes_.add({"GET", "/now", Scope::kPublic, 0,
+               [](const HttpRequest&, const ReplyPtr& reply) { reply->send(text_response("here")); }});
+  start();
+  EXPECT_EQ(server_->port(), 0);
+  struct stat info {};
+  ASSERT_EQ(lstat(path.c_str(), &info), 0);
+  EXPECT_TRUE(S_ISSOCK(info.st_mode));
+  EXPECT_EQ(info.st_mode & 0777, 0600U);
+  const int fd = unix_client(path);
+  ASSERT_GE(fd, 0);
+  const std::string request = "GET /now HTTP/1.1\r\nHost: any.name\r\nConnection: close\r\n\r\n";
+  ASSERT_GT(::send(fd, request.data(), request.size(), MSG_NOSIGNAL), 0);
+  std::string answer;
+  char chunk[4096];
+  for (ssize_t n = 0; (n = recv(fd, chunk, sizeof chunk, 0)) > 0;)
+    answer.append(chunk, static_cast<size_t>(n));
+  close(fd);
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 OK")) << answer;
+  EXPECT_TRUE(answer.ends_with("here"));
+  // A second server does not take it over, and leaves it alone when it goes.
+  const auto second = HttpServer::start(config_, site(), &metrics_);
+  EXPECT_NE(status_message(second.status()).find("another process listens there"), std::string::npos);
+  EXPECT_EQ(lstat(path.c_str(), &info), 0);
+  server_->stop(milliseconds(0));
+  EXPECT_NE(lstat(path.c_str(), &info), 0);
 }
 
 }  // namespace

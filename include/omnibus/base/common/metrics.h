@@ -23,6 +23,7 @@ class Counter {
 class Gauge {
  public:
   void set(double value) const;
+  void add(double value) const;  // negative: less
 
  private:
   friend class MetricsRegistry;
@@ -51,7 +52,8 @@ class MetricsRegistry {
   Histogram histogram(const std::string& name, const std::string& help, std::vector<double> buckets,
                       const MetricLabels& labels = {});
 
-  // Prometheus text exposition format 0.0.4.
+  // Prometheus text exposition format 0.0.4: the metrics above and those of the process itself (process_*:
+  // CPU time, memory, file descriptors, start).
   std::string serialize() const;
 
  private:

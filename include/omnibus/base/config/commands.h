@@ -158,6 +158,9 @@ void declare_options(OptionSet& options, ServeConfig& config);
 // can: workers that do not exist yet, a bind beyond loopback without a key, feature pairs.
 Status finish_serve_config(ServeConfig& config);
 
+// The flags of `serve` ("--port") whose values differ.
+std::vector<std::string> changed_options(const ServeConfig& one, const ServeConfig& other);
+
 // The features of configs/feature_pairs.toml that an engine started with these options has.
 // parse_command_line and finish_serve_config refuse options whose features are not all allowed together.
 std::vector<std::string> enabled_features(const EngineOptions& engine);

@@ -38,6 +38,8 @@ struct Option {
   // Checks the values and writes the field, or says what is wrong with them (the caller adds where they
   // stood).
   std::function<Status(std::span<const std::string>)> assign;
+  // The field's present value, for comparing: equal texts, equal values.
+  std::function<std::string()> read;
 };
 
 class OptionSet {
@@ -76,7 +78,9 @@ class OptionSet {
 
  private:
   using Assign = std::function<Status(std::span<const std::string>)>;
-  Option& push(Option::Kind kind, std::string name, std::string type, std::string help, Assign assign);
+  using Read = std::function<std::string()>;
+  Option& push(Option::Kind kind, std::string name, std::string type, std::string help, Assign assign,
+               Read read);
 
   std::string command_, summary_, group_;
   std::vector<Option> options_;
@@ -119,23 +123,27 @@ std::string choice_list(std::span<const std::string> names);
 
 template <std::integral T>
 void OptionSet::add(std::string name, T& field, int64_t min, int64_t max, std::string help) {
-  push(Option::Kind::kValue, std::move(name), "N", std::move(help),
-       [&field, min, max](std::span<const std::string> values) -> Status {
-         OMNIBUS_ASSIGN_OR_RETURN(const int64_t v, internal::parse_integer(values.back(), min, max));
-         field = static_cast<T>(v);
-         return {};
-       })
+  push(
+      Option::Kind::kValue, std::move(name), "N", std::move(help),
+      [&field, min, max](std::span<const std::string> values) -> Status {
+        OMNIBUS_ASSIGN_OR_RETURN(const int64_t v, internal::parse_integer(values.back(), min, max));
+        field = static_cast<T>(v);
+        return {};
+      },
+      [&field] { return std::to_string(field); })
       .default_text = std::to_string(field);
 }
 
 template <std::integral T>
 void OptionSet::add(std::string name, std::optional<T>& field, int64_t min, int64_t max, std::string help) {
-  push(Option::Kind::kValue, std::move(name), "N", std::move(help),
-       [&field, min, max](std::span<const std::string> values) -> Status {
-         OMNIBUS_ASSIGN_OR_RETURN(const int64_t v, internal::parse_integer(values.back(), min, max));
-         field = static_cast<T>(v);
-         return {};
-       });
+  push(
+      Option::Kind::kValue, std::move(name), "N", std::move(help),
+      [&field, min, max](std::span<const std::string> values) -> Status {
+        OMNIBUS_ASSIGN_OR_RETURN(const int64_t v, internal::parse_integer(values.back(), min, max));
+        field = static_cast<T>(v);
+        return {};
+      },
+      [&field] { return field ? std::to_string(*field) : std::string(); });
 }
 
 template <typename E>
@@ -148,15 +156,18 @@ void OptionSet::add_choice(std::string name, E& field, std::vector<std::pair<std
     if (value == field) current = text;
   }
   std::string type = internal::choice_list(names);
-  push(Option::Kind::kValue, std::move(name), type, std::move(help),
-       [&field, choices = std::move(choices), type](std::span<const std::string> values) -> Status {
-         for (const auto& [text, value] : choices) {
-           if (text != values.back()) continue;
-           field = value;
-           return {};
-         }
-         return absl::InvalidArgumentError("'" + values.back() + "' is not one of " + type);
-       })
+  Read read = [&field] { return std::to_string(static_cast<int>(field)); };
+  push(
+      Option::Kind::kValue, std::move(name), type, std::move(help),
+      [&field, choices = std::move(choices), type](std::span<const std::string> values) -> Status {
+        for (const auto& [text, value] : choices) {
+          if (text != values.back()) continue;
+          field = value;
+          return {};
+        }
+        return absl::InvalidArgumentError("'" + values.back() + "' is not one of " + type);
+      },
+      std::move(read))
       .default_text = std::move(current);
 }
 

@@ -55,14 +55,16 @@ struct ApiContext;
 using ContextPtr = std::shared_ptr<const ApiContext>;
 
 // Thread-safe. Everything about a request (parse, validate, template, tokenise) runs on its text pool,
-// before the first byte of the answer. Handlers refer to this object: it outlives the listener.
+// before the first byte of the answer. Handlers keep what they need of this object; the last one that exists,
+// of all that with_config() made, is to go after the listeners: it waits for the pool.
 class ApiCore {
  public:
   // `engine` and `metrics` outlive it. `chat_template` may be null: then chat is refused by name.
   static std::unique_ptr<ApiCore> create(ApiConfig config, AsyncEngine* engine,
                                          std::shared_ptr<const ChatTemplate> chat_template,
                                          MetricsRegistry* metrics);
-  // Finishes what is in the text pool.
+  // The same engine, template and text pool under other settings; requests under the old ones go on.
+  virtual std::unique_ptr<ApiCore> with_config(ApiConfig config) const = 0;
   virtual ~ApiCore() = default;
 
   using Job = std::function<void(const ContextPtr&, HttpRequest, const ReplyPtr&)>;

@@ -21,8 +21,12 @@ class Authenticator {
   // No keys: everybody may infer (the command line refuses that beyond loopback unless told to).
   Authenticator(std::span<const ApiKey> keys, bool loopback_bind);
 
+  // Of an admin listener: everything but kPublic and kMetrics wants one of `keys`; none given: nothing does
+  // (a Unix socket, which the file system guards).
+  static Authenticator for_admin(std::span<const ApiKey> keys);
+
   // The name of the key (empty where none is needed), or 401 (`Authorization: Bearer KEY`, scheme in any
-  // case, or `X-Api-Key: KEY`), or 403 for kAdmin.
+  // case, or `X-Api-Key: KEY`), or 403 for kAdmin where it is not served.
   StatusOr<std::string> check(Scope scope, const HttpRequest& request) const;
 
  private:
@@ -32,6 +36,7 @@ class Authenticator {
   std::vector<Digest256> digests_;
   std::vector<std::string> names_;  // of the same index
   bool loopback_bind_;
+  bool admin_ = false;
 };
 
 }  // namespace omnibus

@@ -14,7 +14,7 @@
 namespace omnibus {
 
 // Who may call a route. kPublic: everybody. kMetrics: everybody on a loopback bind, a key elsewhere.
-// kInference: a key, if there are keys. kAdmin: never on the public listener.
+// kInference: a key, if there are keys. kAdmin: on the admin listener only.
 enum class Scope { kPublic, kInference, kMetrics, kAdmin };
 
 inline constexpr uint64_t kPlainBodyBytes = uint64_t{8} << 20;

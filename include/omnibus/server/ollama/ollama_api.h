@@ -1,6 +1,7 @@
 // Ollama's API: /api/generate, /api/chat, the lists of models and the store behind them.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -20,7 +21,13 @@ struct OllamaConfig {
 // {"error": "text"}, with Retry-After where the status carries it. A full queue (429) is Ollama's 503.
 HttpResponse render_ollama_error(const Status& error, std::string_view path);
 
-// The handlers keep what they share alive; they refer to `core`, which outlives the listener.
-void add_ollama_routes(ApiCore& core, OllamaConfig config, RouteTable& routes);
+// The model store as the door sees it, with the thread that reads and writes it.
+struct OllamaModels;
+using OllamaModelsPtr = std::shared_ptr<OllamaModels>;
+OllamaModelsPtr make_ollama_models(OllamaConfig config);
+
+// Tables that are made one after the other share `models`. Let the last reference go where one may wait for
+// the disk: not on a listener's thread.
+void add_ollama_routes(ApiCore& core, const OllamaModelsPtr& models, RouteTable& routes);
 
 }  // namespace omnibus

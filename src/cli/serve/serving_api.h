@@ -1,0 +1,40 @@
+// ServingApi: the routes of the public listeners, made from the configuration; made again by every reload.
+#pragma once
+
+#include <memory>
+
+#include "omnibus/base/common/metrics.h"
+#include "omnibus/base/config/commands.h"
+#include "omnibus/cli/served_model.h"
+#include "omnibus/server/admin/lifecycle.h"
+#include "omnibus/server/api/api_core.h"
+#include "omnibus/server/http/route_table.h"
+#include "omnibus/server/ollama/ollama_api.h"
+
+namespace omnibus {
+
+// One thread. Everything that it is made with outlives it; it outlives the listeners.
+class ServingApi {
+ public:
+  ServingApi(const ServedModel& model, AsyncEngine& engine, const Lifecycle& lifecycle,
+             MetricsRegistry& metrics);
+
+  // Errors name the flag.
+  StatusOr<std::shared_ptr<const RouteTable>> make_routes(const ServeConfig& config);
+
+ private:
+  const ServedModel& model_;
+  AsyncEngine& engine_;
+  const Lifecycle& lifecycle_;
+  MetricsRegistry& metrics_;
+  const OllamaModelsPtr ollama_models_;
+  std::unique_ptr<ApiCore> core_;  // of the last routes
+};
+
+// Whether make_routes can be expected to succeed, as far as that can be said without the model.
+Status check_api_options(const ServeConfig& config);
+
+// I/O and text threads are a part of the cores; the rest computes.
+int text_threads();
+
+}  // namespace omnibus

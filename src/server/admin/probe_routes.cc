@@ -1,0 +1,66 @@
+#include "omnibus/server/admin/probe_routes.h"
+
+#include <string>
+
+#include "omnibus/server/http/json_body.h"
+
+namespace omnibus {
+namespace {
+
+constexpr int64_t kRetryAfterMs = 1000;
+
+HttpResponse probe_answer(const char* what_not, const std::string& reason) {
+  HttpResponse response;
+  if (reason.empty()) {
+    response.content_type = "text/plain; charset=utf-8";
+    return response;
+  }
+  Json body;
+  Json& error = body["error"];
+  error["message"] = std::string(what_not) + reason;
+  error["type"] = "unavailable_error";
+  error["param"] = nullptr;
+  error["code"] = 503;
+  error["reason"] = reason;
+  response.status = 503;
+  response.headers.emplace_back("Retry-After", "1");
+  response.body = dump_json(body);
+  return response;
+}
+
+}  // namespace
+
+void add_probe_routes(const Lifecycle& lifecycle, RouteTable& routes) {
+  const RouteHandler ready = [&lifecycle](const HttpRequest&, const ReplyPtr& reply) {
+    reply->send(probe_answer("The server is not ready: ", lifecycle.why_not_ready()));
+  };
+  for (const char* path : {"/health", "/v1/health", "/readyz", "/ping"}) {
+    routes.add({"GET", path, Scope::kPublic, kPlainBodyBytes, ready});
+  }
+  routes.add({"POST", "/ping", Scope::kPublic, kPlainBodyBytes, ready});
+  routes.add({"GET", "/livez", Scope::kPublic, kPlainBodyBytes,
+              [&lifecycle](const HttpRequest&, const ReplyPtr& reply) {
+                reply->send(probe_answer("The engine does not turn: ", lifecycle.why_not_live()));
+              }});
+}
+
+void add_metrics_route(const MetricsRegistry& metrics, RouteTable& routes) {
+  routes.add({"GET", "/metrics", Scope::kMetrics, kPlainBodyBytes,
+              [&metrics](const HttpRequest&, const ReplyPtr& reply) {
+                HttpResponse response;
+                response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+                response.body = metrics.serialize();
+                reply->send(std::move(response));
+              }});
+}
+
+Status still_loading() {
+  return with_detail(absl::UnavailableError("Loading model: the server is not ready yet"),
+                     ErrorDetail{.http = 503,
+                                 .type = "unavailable_error",
+                                 .code = "loading",
+                                 .param = {},
+                                 .retry_after_ms = kRetryAfterMs});
+}
+
+}  // namespace omnibus

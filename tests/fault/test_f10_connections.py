@@ -1,0 +1,138 @@
+"""F10: idle connections by the thousand, headers and bodies that come slowly or not at all, no descriptors left."""
+
+import resource
+import socket
+import statistics
+import time
+
+import pytest
+
+from harness.process import allow_descriptors, descriptors, rss_bytes, soak
+from harness.raw import connect, exchange, read_answer, request_bytes
+from harness.script import HELLO
+from harness.wait import wait_until
+
+IDLE, SLOW = (10_000, 100) if soak() else (1_000, 10)
+
+
+def closed(connection, limit=20):
+    """The answer's status when the server has closed the connection; 0 without an answer."""
+    connection.settimeout(limit)
+    data = b""
+    try:
+        while more := connection.recv(65536):
+            data += more
+    except ConnectionError:
+        pass
+    return int(data.split(b" ", 2)[1]) if data else 0
+
+
+def test_f10_idle_connections(own_replay):
+    allow_descriptors(2 * IDLE + 500)
+    server = own_replay(HELLO, "--max-connections", str(IDLE + 2 * SLOW + 100), "--header-timeout", "2",
+                        "--body-timeout", "2", "--keep-alive-timeout", "600")
+    server.assert_serves()
+    before = rss_bytes(server.process.pid)
+    idle = []
+    for _ in range(IDLE):
+        connection = connect(server)
+        connection.sendall(request_bytes())  # one that has been used: it keeps what a request left behind
+        idle.append(connection)
+    for connection in idle:
+        assert read_answer(connection)[0] == 200
+    grown = (rss_bytes(server.process.pid) - before) / IDLE
+    print(f"F10: {grown / 1024:.1f} KiB RSS per idle connection (bar 20)")
+    assert grown < 64 * 1024  # a leak of buffers, not noise
+
+    started = time.monotonic()
+    headers = [connect(server) for _ in range(SLOW)]
+    for connection in headers:
+        connection.sendall(b"GET /health HTTP/1.1\r\nHost: local")
+    bodies = [connect(server) for _ in range(SLOW)]
+    for connection in bodies:
+        connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{")
+    times = []
+    for _ in range(50):
+        at = time.monotonic()
+        assert exchange(server, request_bytes(headers=["Connection: close"]))[0] == 200
+        times.append(time.monotonic() - at)
+    print(f"F10: a new connection is answered in {statistics.median(times) * 1e3:.1f} ms, p95 "
+          f"{sorted(times)[47] * 1e3:.1f} ms (bar 10)")
+    for name, connections in (("headers", headers), ("bodies", bodies)):
+        assert {closed(c) for c in connections} == {408}
+        print(f"F10: half {name} are gone after {time.monotonic() - started:.1f} s (time-out 2)")
+    # Those that only wait are still there.
+    for connection in idle[:: max(1, IDLE // 50)]:
+        connection.sendall(request_bytes())
+        assert read_answer(connection)[0] == 200
+    for connection in idle:
+        connection.close()
+    wait_until(lambda: descriptors(server.process.pid) < 100, 30, "descriptors back")
+    assert server.stop() == 0
+
+
+def test_f10_idle_connections_end_in_time(own_replay):
+    server = own_replay(HELLO, "--keep-alive-timeout", "1")
+    fresh, used = connect(server), connect(server)
+    used.sendall(request_bytes())
+    assert read_answer(used)[0] == 200
+    for connection in (fresh, used):
+        assert closed(connection) == 0  # without a word
+
+
+def test_f10_more_connections_than_allowed(own_replay):
+    server = own_replay(HELLO, "--max-connections", "5")
+    held = [connect(server) for _ in range(5)]
+    for connection in held:
+        connection.sendall(request_bytes())
+        assert read_answer(connection)[0] == 200
+    status, headers, _ = exchange(server, request_bytes())
+    assert status == 503 and headers["retry-after"] == "1" and headers["connection"] == "close"
+    held.pop().close()
+
+    def has_room():
+        return exchange(server, request_bytes(headers=["Connection: close"]))[0] == 200
+
+    wait_until(has_room, 10, "room for another")
+    assert server.stop() == 0
+
+
+@pytest.mark.parametrize("spare", [1, 20])
+def test_f10_out_of_descriptors(own_replay, spare):
+    """At the limit connections are turned away at once, nothing spins, and all is well when there is room again."""
+    server = own_replay(HELLO)
+    server.assert_serves()
+    pid = server.process.pid
+    old = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (descriptors(pid) + spare, old[1]))
+    held, refused = [], 0
+    for _ in range(spare + 30):
+        connection = connect(server, 20)
+        connection.sendall(request_bytes())
+        status = read_answer(connection)[0]
+        held.append(connection)
+        refused += status != 200
+    assert 0 < refused < spare + 30 and server.process.poll() is None
+    assert "out of file descriptors" in server.log()
+    cpu = cpu_seconds(pid)
+    started = time.monotonic()
+    wait_until(lambda: time.monotonic() - started > 0.5, 5)
+    print(f"F10: {refused} turned away; {cpu_seconds(pid) - cpu:.2f} s of CPU in 0.5 s at the limit")
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, old)
+    for connection in held:
+        connection.close()
+    wait_until(lambda: try_serves(server), 10, "serving again")
+    assert server.stop() == 0
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+def try_serves(server):
+    try:
+        return exchange(server, request_bytes(headers=["Connection: close"]))[0] == 200
+    except (OSError, socket.timeout):
+        return False
