@@ -7,7 +7,7 @@ import time
 
 from harness.figures import SOAK, percentile
 from harness.metrics import RUNNING, Metrics
-from harness.process import fds, rss
+from harness.process import descriptors, rss_bytes
 from harness.raw import connect, request_bytes
 from harness.script import script, says
 from harness.wait import wait_until
@@ -75,7 +75,7 @@ def test_f9_slow_beside_fast(own_replay, figures):
         "--max-num-seqs", str(SLOW + FAST), "--stall-timeout", str(STALL), "--max-num-batched-tokens", "1024")
     metrics = Metrics(server)
     server.assert_serves()
-    memory, descriptors, start = rss(server), fds(server), time.monotonic()
+    memory, opened, start = rss_bytes(server.process.pid), descriptors(server.process.pid), time.monotonic()
     slow = SlowReaders([ask_for_stream(server, "slow", most, window=4096) for _ in range(SLOW)])
     wait_until(lambda: metrics(RUNNING) == SLOW, 30, "all slow ones run")
     slow.start()
@@ -89,13 +89,13 @@ def test_f9_slow_beside_fast(own_replay, figures):
         assert time.monotonic() < start + 20 * STALL + 60, f"only {len(drops)} slow readers were dropped\n{server.log()}"
         gone = int(metrics("vllm:request_success_total", finished_reason="abort"))
         drops += [time.monotonic() - start] * (gone - len(drops))
-        peak = max(peak, rss(server) - memory)
+        peak = max(peak, rss_bytes(server.process.pid) - memory)
         slow.stopped.wait(0.01)
     for thread in fast:
         thread.join(60)
     assert texts == [tokens] * FAST  # every token, each in an event of its own
     wait_until(metrics.balanced, 5, "all blocks back")
-    wait_until(lambda: fds(server) <= descriptors + 1, 5, "connections closed")  # one is that of the metrics
+    wait_until(lambda: descriptors(server.process.pid) <= opened + 1, 5, "connections closed")  # one is that of the metrics
     slow.stop()
     generated = (metrics("vllm:generation_tokens_total") - FAST * tokens) / SLOW  # for one slow reader
     assert generated < 0.8 * most, "they were dropped too late to be of use"
@@ -119,13 +119,13 @@ def test_f9_nobody_waits_for_a_reader_that_sleeps(own_replay, figures):
         "--max-num-seqs",
         "16",
     )
-    before = rss(server)
+    before = rss_bytes(server.process.pid)
     slow = [ask_for_stream(server, "slow", tokens, window=32768) for _ in range(readers)]
     for _ in range(10):  # others are served meanwhile
         assert server.post("/v1/completions", {"prompt": "hi"}).json()["choices"][0]["text"] == "ok"
     # The engine never waits for them: all is generated while nobody reads.
     wait_until(lambda: server.metric("vllm:num_requests_running") == 0, 60, "all generated")
-    grown = (rss(server) - before) / readers
+    grown = (rss_bytes(server.process.pid) - before) / readers
     figures.note(f"{grown / 2**20:.1f} MiB a stream for {tokens * len(piece) / 2**20:.1f} MiB of text")
     assert grown < 4 * tokens * len(piece)  # the text once, its event, and what the allocator keeps
     # A reader that wakes up finds every word, in fewer and larger events.

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from harness.metrics import RUNNING, WAITING, Metrics
-from harness.process import rss
+from harness.process import rss_bytes
 from harness.raw import connect, request_bytes
 from harness.script import script, says
 from harness.wait import wait_until
@@ -93,7 +93,7 @@ def test_f11_storm(own_replay, figures, kind, limit):
         for _, _, body in served:
             assert body["choices"][0]["text"] == "x" * 8
         wait_until(metrics.balanced, 10, "all blocks back")
-        memory.append(rss(server))
+        memory.append(rss_bytes(server.process.pid))
     crowd.close()
     server.assert_serves()
     metrics.close()

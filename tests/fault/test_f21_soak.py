@@ -16,9 +16,10 @@ import time
 import requests
 
 from harness.figures import SOAK
+from harness.flat import Flat
 from harness.metrics import Metrics
 from harness.mixed_requests import LETTERS, Mix, ask_stream, difference, essence, seeded
-from harness.process import Flat, fds
+from harness.process import descriptors
 from harness.raw import connect, exchange, request_bytes
 from harness.script import IM_END, script, says
 from harness.wait import wait_until
@@ -67,6 +68,7 @@ class Traffic:
         self.counts = {}
         self.lock = threading.Lock()
         self.slowest = 0.0
+        self.overdue = 0.0  # seconds that an answer came after its deadline
 
     @staticmethod
     def random_kind(rng):
@@ -96,7 +98,7 @@ class Traffic:
 
     def one(self, seed):
         rng = random.Random(seed)
-        what = rng.choices([self.valid, self.cancelled, self.invalid, self.vanished], [60, 20, 10, 10])[0]
+        what = rng.choices([self.valid, self.late, self.cancelled, self.invalid, self.vanished], [57, 3, 20, 10, 10])[0]
         start = time.monotonic()
         what(rng)
         with self.lock:
@@ -114,6 +116,17 @@ class Traffic:
             got = self.what_repeats(route, answer.json())
         wanted = self.solo[index]
         assert got == wanted, f"{route} {body}: {difference(wanted, got) if route.startswith('/v1/') else (wanted, got)}"
+
+    def late(self, rng):
+        """More than can be made in the time that the client waits."""
+        deadline = rng.choice([0.01, 0.05, 0.2])
+        start = time.monotonic()
+        answer = self.server.post("/v1/completions", {"prompt": "kind0 late", "max_tokens": 450, "ignore_eos": True},
+                                  headers={"X-Deadline": str(deadline)})
+        over = time.monotonic() - start - deadline
+        assert answer.status_code == 504, answer.text
+        with self.lock:
+            self.overdue = max(self.overdue, over)
 
     def cancelled(self, rng):
         route, body = self.kinds[rng.randrange(len(self.kinds))]
@@ -210,7 +223,7 @@ def test_f21_soak(own_replay, figures):
     server = own_replay(script(nan, *behaviours, says("ok"), num_blocks=40, max_model_len=512), *FLAGS)
     traffic = Traffic(server, rng)
     metrics = Metrics(server)
-    descriptors = fds(server)
+    opened = descriptors(server.process.pid)
     for fault in 3 * traffic.faults():  # none of them is the first of its kind after the 10 % mark
         traffic.fault(fault, rng.randrange(2**63))
     start, done, flat = time.monotonic(), 0, None
@@ -218,7 +231,7 @@ def test_f21_soak(own_replay, figures):
         run_batch(traffic, rng, REQUESTS // BATCHES)
         done += REQUESTS // BATCHES
         wait_until(metrics.balanced, 10, f"a balanced ledger after {done} requests (seed {seed})\n{server.log()}")
-        wait_until(lambda: fds(server) <= descriptors, 10, f"closed connections after {done} requests (seed {seed})")
+        wait_until(lambda: descriptors(server.process.pid) <= opened, 10, f"closed connections after {done} requests (seed {seed})")
         flat = flat or Flat(server)  # from the 10 % mark on
     seconds, growth = time.monotonic() - start, flat.growth()
     assert metrics("vllm:num_preemptions_total") > 0
@@ -229,6 +242,8 @@ def test_f21_soak(own_replay, figures):
     assert server.stop() == 0, server.log()
     figures.note(f"{done} requests in {seconds:.1f} s ({', '.join(f'{n} {name}' for name, n in sorted(traffic.counts.items()))}), "
                  f"{preemptions:.0f} preemptions, slowest request {traffic.slowest:.2f} s, seed {seed}")
+    figures.bar("answers after their deadline", traffic.overdue, 1, "s")
+    assert traffic.overdue < 10
     figures.note(f"RSS {flat.start['rss'] >> 20} MiB at 10 %")
     for kind in ("fds", "threads", "rss"):
         figures.bar(f"{kind} grew", growth[kind], 5, "%")

@@ -2,10 +2,11 @@
 
 A machine that others use, too, is noisy: `make test` judges what is right, `make soak` how fast."""
 
-import os
 from pathlib import Path
 
-SOAK = os.environ.get("OMNIBUS_SOAK") == "1"
+from harness.process import soak
+
+SOAK = soak()
 RESULTS = Path(__file__).resolve().parents[2] / "out" / "test-results" / "faults.txt"
 
 

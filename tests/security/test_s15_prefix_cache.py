@@ -4,9 +4,9 @@ import random
 
 import pytest
 
+from harness.admin import ask
 from harness.metrics import Metrics
 from harness.script import script, says
-from harness.unix_http import ask
 
 PROMPT = 2000  # tokens; each byte is one
 BLOCK = 16
@@ -116,8 +116,8 @@ def test_s15_one_wrong_token_ends_the_hit(ask_for, prompt):
 def test_s15_the_cache_can_be_emptied(ask_for, prompt, place):
     assert ask_for(prompt) == COLD
     assert ask_for(prompt)[0] >= WARM_AT_LEAST
-    status, body = ask(f"{place}/admin", "POST", "/reset_prefix_cache")
-    assert status == 200, body
+    answer = ask(f"{place}/admin", "POST", "/reset_prefix_cache", b"")
+    assert answer.status == 200, answer.text
     assert ask_for(prompt) == COLD
 
 

@@ -62,7 +62,7 @@ def test_s16_each_answer_is_its_solo_run(server):
             assert answer.status_code == 200, (body, answer.text)
             solo.append(answer.json())
     assert len({json.dumps(essence(s)) for s in solo}) > len(solo) / 2  # the kinds do differ
-    preempted = server.metric("vllm:num_preemptions_total")
+    preempted, hits = server.metric("vllm:num_preemptions_total"), server.metric("vllm:prefix_cache_hits_total")
 
     def one(index, how):
         route, body = kinds[index]
@@ -82,8 +82,9 @@ def test_s16_each_answer_is_its_solo_run(server):
             done.result()
     wait_until(server.idle, 10, "idle")
     preempted = server.metric("vllm:num_preemptions_total") - preempted
-    print(f"{count} requests, {preempted:.0f} preemptions")
-    assert preempted > 0, "nothing was preempted: the test has lost its point"
+    hits = server.metric("vllm:prefix_cache_hits_total") - hits
+    print(f"{count} requests, {preempted:.0f} preemptions, {hits:.0f} tokens found in the prefix cache")
+    assert preempted > 0 and hits > 0, "nothing was preempted, or nothing found: the test has lost its point"
     server.assert_serves()
 
 
