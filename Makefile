@@ -1,5 +1,5 @@
 # Short names for the scripts; everything works without make, too.
-.PHONY: serve build test clients lint format debug asan tsan fuzz goldens peers bench clean
+.PHONY: serve build test clients lint format debug asan tsan fuzz soak soak-seeds goldens peers bench clean
 
 serve:
 	sh scripts/serve.sh $(ARGS)
@@ -20,6 +20,10 @@ debug asan tsan:
 	ctest --test-dir out/$@ -j 2 --output-on-failure
 fuzz:
 	sh scripts/fuzz.sh
+soak:
+	@sh scripts/soak.sh
+soak-seeds:
+	@OMNIBUS_SOAK_SEEDS=1000000 sh scripts/soak.sh seeds
 goldens:
 	sh scripts/goldens.sh
 peers:

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages of scripts/packages.txt that are missing.
-#   install_deps.sh [WHEN...]     WHEN: build (default), test, fuzz, bench
+#   install_deps.sh [WHEN...]     WHEN: build (default), test, fuzz, soak, bench
 # Costs a fraction of a second when nothing is missing. Needs root, or sudo.
 
 # Lists of packages are split on purpose, everywhere below.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds everything and runs every test: the C++ tests and lints (ctest), then the end-to-end and security tests
+# Builds everything and runs every test: the C++ tests and lints (ctest), then the end-to-end, security and fault tests
 # (pytest). The last line sums both: "N passed, N failed" (", N skipped" when there are any). Exit code 0 only when
 # nothing failed.
 # Environment: OMNIBUS_HOME (model store, default ~/.cache/omnibus), OMNIBUS_TEST_MODEL (a GGUF of the default model,
@@ -34,7 +34,7 @@ ctest --test-dir out/release -j 2 --output-on-failure --timeout 300 --output-jun
   failed_runners=1
 
 suites=
-for folder in tests/e2e tests/security; do
+for folder in tests/e2e tests/security tests/fault; do
   [ -z "$(find $folder -name 'test_*.py' 2>/dev/null | head -n 1)" ] || suites="$suites $folder"
 done
 if [ -n "$suites" ]; then

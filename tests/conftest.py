@@ -1,4 +1,4 @@
-"""Fixtures of tests/e2e and tests/security."""
+"""Fixtures of tests/e2e, tests/security and tests/fault."""
 
 import os
 import sys

@@ -9,12 +9,11 @@ import random
 import pytest
 import requests
 
+from harness.mixed_requests import LETTERS, Mix, ask_stream, essence
 from harness.raw import connect, request_bytes
 from harness.script import IM_END, script, says
-from harness.sse import parse_events
 from harness.wait import wait_until
 
-LETTERS = range(97, 109)
 POSITIONS = 40
 
 
@@ -38,51 +37,8 @@ def server(pool):
 
 
 def random_request(rng):
-    """(route, body) of a request that repeats: it carries its seed."""
-    body = {"max_tokens": rng.randrange(1, 40), "seed": rng.randrange(2**63), "temperature": rng.choice([0, 0.5, 1, 2]),
-            "return_token_ids": True}
-    options = {
-        "top_k": lambda: rng.choice([-1, 1, 3]), "top_p": lambda: rng.choice([0.3, 0.9]), "min_p": lambda: 0.05,
-        "logit_bias": lambda: {str(rng.choice(LETTERS)): rng.choice([-100, 5, 100])},
-        "allowed_token_ids": lambda: sorted(rng.sample(LETTERS, 6)), "repetition_penalty": lambda: 1.3,
-        "frequency_penalty": lambda: rng.choice([-2, 1.5]), "presence_penalty": lambda: rng.choice([-1, 2]),
-        "stop": lambda: rng.sample(["ab", "c", "lk", "da"], 2), "stop_token_ids": lambda: [rng.choice(LETTERS)],
-        "min_tokens": lambda: rng.randrange(body["max_tokens"] + 1), "ignore_eos": lambda: True, "n": lambda: rng.randrange(1, 4),
-        "cache_salt": lambda: rng.choice("xyz"), "include_stop_str_in_output": lambda: True,
-    }
-    for name in rng.sample(sorted(options), rng.randrange(6)):
-        body[name] = options[name]()
-    text = f"kind{rng.randrange(6)} " + "p" * rng.choice([0, 0, 40, 200])
-    if rng.random() < 0.5:
-        if rng.random() < 0.4:
-            body |= {"logprobs": True, "top_logprobs": rng.randrange(4)}
-        return "/v1/chat/completions", body | {"messages": [{"role": "user", "content": text}]}
-    if rng.random() < 0.4:
-        body |= {"logprobs": rng.randrange(4), "echo": rng.random() < 0.3}
-    return "/v1/completions", body | {"prompt": text}
-
-
-def essence(answer):
-    """All of an answer but ids and times."""
-    return [{k: v for k, v in choice.items()} for choice in answer["choices"]], answer["usage"]
-
-
-def joined(events):
-    """Per choice: text and finish reason of a stream."""
-    out = {}
-    for event in events:
-        for choice in event["choices"]:
-            text, reason = out.get(choice["index"], ("", None))
-            text += (choice.get("text") or "") + ((choice.get("delta") or {}).get("content") or "")
-            out[choice["index"]] = (text, choice["finish_reason"] or reason)
-    return out
-
-
-def texts(answer):
-    return {
-        choice["index"]: (choice.get("text", (choice.get("message") or {}).get("content")) or "", choice["finish_reason"])
-        for choice in answer["choices"]
-    }
+    """(route, body) of a request that repeats: it carries its seed. Prompts of one kind begin alike."""
+    return Mix().request(rng, f"kind{rng.randrange(6)} " + "p" * rng.choice([0, 0, 40, 200]))
 
 
 def leave_in_the_middle(server, route, body):
@@ -106,15 +62,14 @@ def test_s16_each_answer_is_its_solo_run(server):
             assert answer.status_code == 200, (body, answer.text)
             solo.append(answer.json())
     assert len({json.dumps(essence(s)) for s in solo}) > len(solo) / 2  # the kinds do differ
-    preempted = server.metric("vllm:num_preemptions_total")
+    preempted, hits = server.metric("vllm:num_preemptions_total"), server.metric("vllm:prefix_cache_hits_total")
 
     def one(index, how):
         route, body = kinds[index]
         if how == "leave":
             return leave_in_the_middle(server, route, body)
         if how == "stream":
-            answer = server.post(route, body | {"stream": True}, timeout=60)
-            assert joined(parse_events(answer.content.decode())) == texts(solo[index]), f"seed {seed}: {body}"
+            assert essence(ask_stream(server, route, body)) == essence(solo[index]), f"seed {seed}: {body}"
             return None
         answer = server.post(route, body, timeout=60)
         assert answer.status_code == 200, f"seed {seed}: {body}: {answer.text}"
@@ -127,8 +82,9 @@ def test_s16_each_answer_is_its_solo_run(server):
             done.result()
     wait_until(server.idle, 10, "idle")
     preempted = server.metric("vllm:num_preemptions_total") - preempted
-    print(f"{count} requests, {preempted:.0f} preemptions")
-    assert preempted > 0, "nothing was preempted: the test has lost its point"
+    hits = server.metric("vllm:prefix_cache_hits_total") - hits
+    print(f"{count} requests, {preempted:.0f} preemptions, {hits:.0f} tokens found in the prefix cache")
+    assert preempted > 0 and hits > 0, "nothing was preempted, or nothing found: the test has lost its point"
     server.assert_serves()
 
 

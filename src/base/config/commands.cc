@@ -144,6 +144,16 @@ std::vector<std::string> enabled_features(const EngineOptions& engine) {
   std::vector<std::string> features = {"chunked_prefill", "preemption",       "logprobs",
                                        "prompt_logprobs", "parallel_choices", "stop_strings"};
   if (engine.numerics == NumericsOption::kF32) features.emplace_back("numerics_f32");
+  if (engine.enable_prefix_caching) features.emplace_back("prefix_caching");
+  if (engine.async_scheduling.value_or(true)) features.emplace_back("async_scheduling");
+  if (engine.scheduling_policy == SchedulingPolicyOption::kPriority)
+    features.emplace_back("priority_scheduling");
+  return features;
+}
+
+std::vector<std::string> enabled_features(const ServeConfig& config) {
+  auto features = enabled_features(config.engine);
+  if (config.fair_sharing != "off") features.emplace_back("fair_sharing");
   return features;
 }
 
@@ -192,6 +202,7 @@ void declare_options(OptionSet& options, ServeConfig& config) {
 
 Status finish_serve_config(ServeConfig& config) {
   OMNIBUS_RETURN_IF_ERROR(check_engine(config.engine));
+  OMNIBUS_RETURN_IF_ERROR(check_feature_pairs(enabled_features(config)));
   OMNIBUS_RETURN_IF_ERROR(check_token_budget(config.engine));
   return finish_security(config);
 }

@@ -42,8 +42,9 @@ void StopAutomaton::link() {
   }
 }
 
-int32_t StopAutomaton::next(int32_t state, unsigned char byte) const {
+int32_t StopAutomaton::next(int32_t state, unsigned char byte, uint64_t* steps) const {
   while (true) {
+    if (steps != nullptr) ++*steps;
     const Node& node = nodes_[static_cast<size_t>(state)];
     if (const auto it = node.children.find(byte); it != node.children.end()) return it->second;
     if (state == kRoot) return kRoot;
@@ -53,7 +54,7 @@ int32_t StopAutomaton::next(int32_t state, unsigned char byte) const {
 
 std::optional<StopMatcher::Match> StopMatcher::feed(std::string_view piece, bool enabled) {
   for (size_t i = 0; i < piece.size(); ++i) {
-    state_ = automaton_->next(state_, static_cast<unsigned char>(piece[i]));
+    state_ = automaton_->next(state_, static_cast<unsigned char>(piece[i]), &steps_);
     const int32_t index = automaton_->match(state_);
     if (enabled && index >= 0) return Match{i + 1, index};
   }

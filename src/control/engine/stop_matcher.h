@@ -22,7 +22,8 @@ class StopAutomaton {
 
   const std::vector<std::string>& stops() const { return stops_; }
   static constexpr int32_t kRoot = 0;
-  int32_t next(int32_t state, unsigned char byte) const;
+  // `steps`, if given, grows by the states that were looked at.
+  int32_t next(int32_t state, unsigned char byte, uint64_t* steps = nullptr) const;
   // Index of the longest stop string that ends here; -1: none.
   int32_t match(int32_t state) const { return nodes_[static_cast<size_t>(state)].match; }
   // Bytes at the end of the text that are a proper prefix of a stop string.
@@ -59,10 +60,13 @@ class StopMatcher {
   // Bytes at the end of what was fed that must not be shown yet.
   size_t held() const { return automaton_->held(state_); }
   const std::string& stop(int32_t index) const { return automaton_->stops()[static_cast<size_t>(index)]; }
+  // States looked at so far: at most two a byte, whatever the stop strings are.
+  uint64_t steps() const { return steps_; }
 
  private:
   std::shared_ptr<const StopAutomaton> automaton_;
   int32_t state_ = StopAutomaton::kRoot;
+  uint64_t steps_ = 0;
 };
 
 }  // namespace omnibus

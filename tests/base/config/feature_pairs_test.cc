@@ -40,15 +40,26 @@ TEST(FeaturePairs, PairsNameKnownFeatures) {
   }
 }
 
-TEST(FeaturePairs, EveryEngineThatCanBeAskedForIsAllowed) {
-  EngineOptions engine;
-  for (const auto numerics : {NumericsOption::kFast, NumericsOption::kF32}) {
-    engine.numerics = numerics;
-    const auto features = enabled_features(engine);
-    EXPECT_GE(features.size(), 2u);
+// Any server that the command line can ask for, and each feature with a flag is there exactly when asked for.
+TEST(FeaturePairs, EveryServerThatCanBeAskedForIsAllowed) {
+  using ::testing::Contains;
+  for (int bits = 0; bits < 32; ++bits) {
+    const auto on = [bits](int bit) { return (bits >> bit & 1) != 0; };
+    ServeConfig config;
+    config.engine.numerics = on(0) ? NumericsOption::kF32 : NumericsOption::kFast;
+    config.engine.enable_prefix_caching = on(1);
+    config.engine.async_scheduling = on(2);
+    config.engine.scheduling_policy =
+        on(3) ? SchedulingPolicyOption::kPriority : SchedulingPolicyOption::kFcfs;
+    config.fair_sharing = on(4) ? "equal" : "off";
+    const auto features = enabled_features(config);
     EXPECT_TRUE(check_feature_pairs(features).ok()) << check_feature_pairs(features);
+    const char* const names[] = {"numerics_f32", "prefix_caching", "async_scheduling", "priority_scheduling",
+                                 "fair_sharing"};
+    for (int bit = 0; bit < 5; ++bit) {
+      EXPECT_EQ(testing::Matches(Contains(names[bit]))(features), on(bit)) << names[bit];
+    }
   }
-  EXPECT_THAT(enabled_features(engine), ::testing::Contains("numerics_f32"));
 }
 
 TEST(FeaturePairs, UnknownFeatureIsNamed) {

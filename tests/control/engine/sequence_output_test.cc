@@ -230,6 +230,64 @@ SequenceEvent event_of(int32_t first, std::vector<TokenId> tokens) {
   return event;
 }
 
+// Law 7 for the stop matcher: twice the text costs twice the steps, and no choice of stop strings makes a
+// byte cost more than two (a state gained for each byte, and each failure link loses one).
+TEST(StopMatcherCost, TwoStepsAByteAtMost) {
+  for (uint32_t seed = 1; seed <= 200; ++seed) {
+    std::mt19937 rng(seed);
+    const size_t letters = 1 + rng() % 3;
+    const auto random_text = [&](size_t size) {
+      std::string text;
+      while (text.size() < size) text += static_cast<char>('a' + rng() % letters);
+      return text;
+    };
+    std::vector<std::string> stops;
+    for (size_t i = 0; i < 1 + rng() % 64; ++i) stops.push_back(random_text(1 + rng() % 256) + "!");
+    const auto automaton = std::make_shared<StopAutomaton>(stops);
+    uint64_t steps[2];
+    for (const size_t doubled : {0U, 1U}) {
+      StopMatcher matcher(automaton);
+      const size_t size = size_t{1000} << doubled;
+      for (size_t fed = 0; fed < size; fed += 50) ASSERT_FALSE(matcher.feed(random_text(50), true));
+      steps[doubled] = matcher.steps();
+      ASSERT_GE(steps[doubled], size) << "seed " << seed;
+      ASSERT_LE(steps[doubled], 2 * size) << "seed " << seed;
+    }
+    ASSERT_LE(static_cast<double>(steps[1]), 2.6 * static_cast<double>(steps[0])) << "seed " << seed;
+  }
+}
+
+// Law 7 for what is held back: a bounded tail, so that no token costs more for coming late. At any time all
+// but the beginning of a stop string and of a character has been shown.
+TEST(HoldBack, IsNeverLongerThanAStopStringAndACharacter) {
+  const std::vector<std::string> words = {"STOP",     "S",    "é",    "€",  "👍",
+                                          "\xF0\x9F", "\xC3", "\x80", "ab", "aab"};
+  for (uint32_t seed = 1; seed <= 50; ++seed) {
+    std::mt19937 rng(seed);
+    Case c;
+    c.stops = {"STOP!", "aaaaaaaaab!", "é€👍!"};
+    size_t longest = 0;
+    for (const auto& stop : c.stops) longest = std::max(longest, stop.size());
+    const Fixture fixture(c, words);
+    SequenceOutput sequence = fixture.sequence();
+    std::string all, shown;
+    for (int32_t i = 0; i < 400; ++i) {
+      const std::string& word = words[rng() % words.size()];
+      SequenceEvent event;
+      event.first_index = i;
+      event.tokens.push_back(fixture.tokenizer->find_token(word));
+      event.logprobs.push_back({{event.tokens[0], -1}, {{event.tokens[0], -1}}});
+      all += word;
+      shown += sequence.take(event).text;
+      std::string bytes = all, certain;
+      append_valid_utf8(bytes, certain, false);
+      ASSERT_TRUE(certain.starts_with(shown)) << "seed " << seed;
+      ASSERT_LT(certain.size() - shown.size(), longest) << "seed " << seed << ", token " << i;
+      ASSERT_LT(bytes.size(), 4U) << "seed " << seed;
+    }
+  }
+}
+
 // A stream shows text as soon as it cannot become a stop string, and no later.
 TEST(SequenceOutput, HoldsBackNoMoreThanNeeded) {
   const auto tokenizer = fakes::make_piece_tokenizer({});

@@ -164,6 +164,7 @@ std::vector<std::string> changed_options(const ServeConfig& one, const ServeConf
 // The features of configs/feature_pairs.toml that an engine started with these options has.
 // parse_command_line and finish_serve_config refuse options whose features are not all allowed together.
 std::vector<std::string> enabled_features(const EngineOptions& engine);
+std::vector<std::string> enabled_features(const ServeConfig& config);
 
 // True for 127.0.0.0/8, ::1 and "localhost".
 bool is_loopback_host(const std::string& host);
