@@ -8,6 +8,7 @@ namespace omnibus {
 
 int serve_command(const ServeConfig& config);
 int run_command(const RunConfig& config);
+int bench_serve_command(const BenchServeConfig& config);
 int pull_command(const PullConfig& config);
 int list_command(const ListConfig& config);
 int show_command(const ShowConfig& config);
