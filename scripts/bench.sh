@@ -1,12 +1,15 @@
 #!/bin/sh
 # Measures the kernels, and omnibus beside llama.cpp on the default model.
-#   bench.sh [kernels | speed | accuracy]    default all three
-# kernels: Google Benchmark, in shares of what the machine can do right now, short runs; speed: both servers over HTTP, in turns; accuracy: KL, top-1 and perplexity against a float64 forward pass.
+#   bench.sh [kernels | speed | serving | accuracy]    default all four
+# kernels: Google Benchmark, in shares of what the machine can do right now, short runs
+# speed: both servers over HTTP, one request at a time, in turns
+# serving: both under load (the short form of benchmarks/serving/compare.py)
+# accuracy: KL, top-1 and perplexity against a float64 forward pass
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
-case "${1-}" in '' | kernels | speed | accuracy) ;; *)
-  echo "usage: bench.sh [kernels | speed | accuracy]" >&2
+case "${1-}" in '' | kernels | speed | serving | accuracy) ;; *)
+  echo "usage: bench.sh [kernels | speed | serving | accuracy]" >&2
   exit 2
   ;;
 esac
@@ -23,6 +26,10 @@ model=$(sh scripts/default_model.sh)
 if [ "${1-speed}" = speed ]; then
   python3 benchmarks/peers/llama_cpp/compare.py --omnibus build/omnibus --llama $peer/build/bin/llama-server \
     --model "$model"
+fi
+if [ "${1-serving}" = serving ]; then
+  python3 benchmarks/serving/compare.py --omnibus build/omnibus --llama $peer/build/bin/llama-server --model "$model" \
+    --short
 fi
 if [ "${1-accuracy}" = accuracy ]; then
   "$(sh scripts/oracle_python.sh)" benchmarks/accuracy/accuracy.py --eval build/omnibus-eval --peer $peer/llama_eval \

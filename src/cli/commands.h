@@ -12,6 +12,7 @@ namespace omnibus {
 // `args`: the command line, to be read again by a reload; it outlives the call.
 int serve_command(const ServeConfig& config, const std::vector<std::string>& args);
 int run_command(const RunConfig& config);
+int bench_serve_command(const BenchServeConfig& config);
 int pull_command(const PullConfig& config);
 int list_command(const ListConfig& config);
 int show_command(const ShowConfig& config);

@@ -18,13 +18,13 @@ constexpr int kBarWidth = 30;
 constexpr int kUnknownWidth = 80;
 constexpr auto kRedraw = std::chrono::milliseconds(100);
 
+}  // namespace
+
 int terminal_width() {
   winsize size{};
   const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   return known ? size.ws_col : kUnknownWidth;
 }
-
-}  // namespace
 
 std::string progress_line(std::string_view title, int64_t done, int64_t total, std::string_view rate,
                           int width) {

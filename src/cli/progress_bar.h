@@ -8,6 +8,9 @@
 
 namespace omnibus {
 
+// Columns of the terminal that stderr is; 80 when it tells none.
+int terminal_width();
+
 // What a bar draws, cut to fit into `width` columns; the bar itself shrinks first.
 std::string progress_line(std::string_view title, int64_t done, int64_t total, std::string_view rate,
                           int width);

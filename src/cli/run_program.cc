@@ -18,6 +18,7 @@ struct Dispatch {
 
   int operator()(const ServeConfig& config) const { return serve_command(config, args); }
   int operator()(const RunConfig& config) const { return run_command(config); }
+  int operator()(const BenchServeConfig& config) const { return bench_serve_command(config); }
   int operator()(const PullConfig& config) const { return pull_command(config); }
   int operator()(const ListConfig& config) const { return list_command(config); }
   int operator()(const ShowConfig& config) const { return show_command(config); }

@@ -41,13 +41,20 @@ FLAGS = {
         "allowed-hosts", "allowed-origins", "ssl-certfile", "ssl-keyfile", "ssl-ca-certs",
     },
     "run": COMMON | LOG | ENGINE | {"system", "temperature", "top-p", "top-k", "max-tokens"},
+    "bench serve": COMMON | {
+        "base-url", "backend", "endpoint", "model", "header", "ssl-ca-certs", "insecure", "request-timeout",
+        "num-prompts", "num-warmups", "request-rate", "burstiness", "max-concurrency", "seed", "dataset-name",
+        "random-input-len", "random-output-len", "random-range-ratio", "random-prefix-len", "num-prefixes", "stream",
+        "ignore-eos", "temperature", "extra-body", "percentile-metrics", "metric-percentiles", "goodput", "progress",
+        "save-result", "save-detailed", "result-filename",
+    },
     "pull": COMMON, "list": COMMON, "show": COMMON, "version": COMMON,
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("command", FLAGS)
 def test_help(command):
-    result = run(command, "--help")
+    result = run(*command.split(), "--help")
     assert result.returncode == 0 and not result.stderr
     shown = re.findall(r"^ +(?:-\w, ?)?--(?:\[no-\])?([a-z-]+)", result.stdout, re.MULTILINE)
     assert sorted(shown) == sorted(FLAGS[command])
@@ -57,7 +64,7 @@ def test_help_names_every_command():
     result = run("--help")
     assert result.returncode == 0 and not result.stderr
     for command in FLAGS:
-        assert re.search(rf"^ +{command}\b", result.stdout, re.MULTILINE), command
+        assert re.search(rf"^ +{command.split()[0]}\b", result.stdout, re.MULTILINE), command
 
 
 @pytest.mark.parametrize(
@@ -74,6 +81,10 @@ def test_help_names_every_command():
         (["run", "m", ""], "PROMPT: is empty"),
         (["show"], "MODEL"),
         (["dance"], "dance"),
+        (["bench"], "bench serve"),
+        (["bench", "dance"], "bench dance"),
+        (["bench", "serve", "--request-rate", "0"], "request-rate"),
+        (["bench", "serve", "--goodput", "ttft"], "goodput"),
     ],
 )
 def test_wrong_command_lines_are_named(arguments, named):

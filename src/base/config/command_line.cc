@@ -87,15 +87,29 @@ class HelpFormatter final : public CLI::Formatter {
   std::string make_option_desc(const CLI::Option* option) const override { return option->get_description(); }
 };
 
-constexpr char kFooter[] =
-    "\nEach option can also be set as OMNIBUS_<NAME> in the environment, or in a TOML file named by --config "
-    "or\n"
-    "OMNIBUS_CONFIG (keys at top level or under a table named like the command).\n"
-    "The flag wins over the environment, the environment over the file.";
+bool is_help(const std::string& arg) { return arg == "-h" || arg == "--help"; }
+
+std::string footer(const OptionSet& set) {
+  std::string variable = "OMNIBUS_<NAME>",
+              place = "keys at top level or under a table named like the command";
+  if (set.nested()) {
+    std::string words = set.command(), table = set.command();
+    std::replace(table.begin(), table.end(), ' ', '.');
+    std::replace(words.begin(), words.end(), ' ', '_');
+    for (char& c : words) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    variable = fmt::format("OMNIBUS_{}_<NAME>", words);
+    place = fmt::format("keys of the table [{}]", table);
+  }
+  return fmt::format(
+      "\nEach option can also be set as {} in the environment, or in a TOML file named by --config or\n"
+      "OMNIBUS_CONFIG ({}).\n"
+      "The flag wins over the environment, the environment over the file.",
+      variable, place);
+}
 
 void build(Slots& slots, std::string& config_file, CLI::App& app) {
   slots.app = &app;
-  app.footer(kFooter);
+  app.footer(footer(*slots.set));
   app.set_help_flag("-h,--help", "Print this and exit");
   const auto options = slots.set->options();
   slots.values.resize(options.size());
@@ -111,9 +125,37 @@ Status check_command(const ProgramInfo& program, std::span<OptionSet* const> set
   const std::string list =
       fmt::format("the commands are {} ({} --help)", fmt::join(names, ", "), program.name);
   if (args.empty()) return absl::InvalidArgumentError("no command given: " + list);
-  const bool known = std::find(names.begin(), names.end(), args[0]) != names.end();
-  if (known || args[0] == "help" || args[0] == "-h" || args[0] == "--help") return {};
-  return absl::InvalidArgumentError(fmt::format("unknown command '{}': {}", args[0], list));
+  if (is_help(args[0]) || args[0] == "help") return {};
+  std::string words;
+  for (const std::string& arg : args) {
+    words += (words.empty() ? "" : " ") + arg;
+    if (std::find(names.begin(), names.end(), words) != names.end()) return {};
+    const bool begins = std::any_of(names.begin(), names.end(),
+                                    [&](const std::string& name) { return name.starts_with(words + " "); });
+    if (!begins) return absl::InvalidArgumentError(fmt::format("unknown command '{}': {}", words, list));
+    if (args.size() > 1 && is_help(args[1])) return {};
+  }
+  return absl::InvalidArgumentError(fmt::format("'{}' is not a whole command: {}", words, list));
+}
+
+// The app of a command; those of two words stand under one app for the first.
+CLI::App& app_of(const OptionSet& set, CLI::App& root) {
+  const std::string& command = set.command();
+  const size_t space = command.find(' ');
+  if (space == std::string::npos) return *root.add_subcommand(command, set.summary());
+  const std::string first = command.substr(0, space);
+  const auto all = root.get_subcommands([](const CLI::App*) { return true; });
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](auto* app) { return app->get_name() == first; });
+  CLI::App* group = found == all.end() ? nullptr : *found;
+  if (group == nullptr) {
+    group = root.add_subcommand(first, "");
+    group->set_help_flag("-h,--help", "Print this and exit");
+    group->require_subcommand(1);
+  }
+  group->description(group->get_description() + (group->get_description().empty() ? "" : "; ") +
+                     set.summary());
+  return *group->add_subcommand(command.substr(space + 1), set.summary());
 }
 
 // CLI11 ends a subcommand at `--`; what follows are words of ours, whatever they look like.
@@ -144,8 +186,7 @@ StatusOr<CommandLine> read_command_line(const ProgramInfo& program, std::span<Op
   std::vector<Slots> slots(sets.size());
   for (size_t i = 0; i < sets.size(); ++i) {
     slots[i].set = sets[i];
-    CLI::App& target =
-        program.subcommands ? *app.add_subcommand(sets[i]->command(), sets[i]->summary()) : app;
+    CLI::App& target = program.subcommands ? app_of(*sets[i], app) : app;
     build(slots[i], config_file, target);
   }
   if (program.subcommands) OMNIBUS_RETURN_IF_ERROR(check_command(program, sets, args));

@@ -228,6 +228,7 @@ struct AllCommands {
   AllCommands() {
     declare_options(serve, serve_config);
     declare_run(run, run_config);
+    declare_bench_options(bench_serve, bench_serve_config);
     pull.add_positional("MODEL", pull_config.model, "Name of the model");
     show.add_positional("MODEL", show_config.model, "Path of a GGUF file, name in the store, or alias");
   }
@@ -236,15 +237,17 @@ struct AllCommands {
 
   ServeConfig serve_config;
   RunConfig run_config;
+  BenchServeConfig bench_serve_config;
   PullConfig pull_config;
   ShowConfig show_config;
   OptionSet serve{"serve", "Serve a model over HTTP (the APIs of OpenAI, Ollama and llama.cpp)"};
   OptionSet run{"run", "Talk to a model in the terminal"};
+  OptionSet bench_serve{"bench serve", "Measure a server under load (any that has OpenAI's API)"};
   OptionSet pull{"pull", "Fetch a model into the store"};
   OptionSet list{"list", "List the models in the store"};
   OptionSet show{"show", "Describe a model"};
   OptionSet version{"version", "Print the version"};
-  std::array<OptionSet*, 6> sets = {&serve, &run, &pull, &list, &show, &version};
+  std::array<OptionSet*, 7> sets = {&serve, &run, &bench_serve, &pull, &list, &show, &version};
 };
 
 Status check_prompt_words(const RunConfig& config) {
@@ -277,6 +280,10 @@ StatusOr<ParsedCommand> parse_command_line(std::span<const std::string> args, co
     OMNIBUS_RETURN_IF_ERROR(check_engine(commands.run_config.engine));
     OMNIBUS_RETURN_IF_ERROR(check_prompt_words(commands.run_config));
     return commands.run_config;
+  }
+  if (result.chosen == &commands.bench_serve) {
+    OMNIBUS_RETURN_IF_ERROR(finish_bench_config(commands.bench_serve_config, env));
+    return commands.bench_serve_config;
   }
   if (result.chosen == &commands.pull) return commands.pull_config;
   if (result.chosen == &commands.list) return ListConfig{};

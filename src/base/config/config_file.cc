@@ -28,12 +28,12 @@ class Flattener {
     for (const auto& [key, node] : table) {
       const std::string name = prefix + dashed(key.str());
       if (const auto* inner = node.as_table()) {
-        const bool is_command = prefix.empty() && command.empty() &&
-                                std::find(commands_.begin(), commands_.end(), name) != commands_.end();
+        const std::string words = command.empty() ? name : command + " " + name;
+        const bool is_command = prefix.empty() && begins_a_command(words);
         if (!is_command) {
           out.push_back({command, name, {}, static_cast<int>(node.source().begin.line), true});
         }
-        OMNIBUS_RETURN_IF_ERROR(is_command ? this->table(*inner, name, "")
+        OMNIBUS_RETURN_IF_ERROR(is_command ? this->table(*inner, words, "")
                                            : this->table(*inner, command, name + "-"));
         continue;
       }
@@ -52,6 +52,13 @@ class Flattener {
   std::vector<FileSetting> out;
 
  private:
+  // Whether the table of these words is a command's, or holds a command's table.
+  bool begins_a_command(const std::string& words) const {
+    return std::any_of(commands_.begin(), commands_.end(), [&](const std::string& command) {
+      return command == words || command.starts_with(words + " ");
+    });
+  }
+
   Status append(const toml::node& node, FileSetting& setting) {
     if (const auto* text = node.as_string()) {
       setting.values.push_back(text->get());

@@ -1,5 +1,6 @@
 // A TOML file as a flat list of settings. Arrays of values, nested tables and dotted keys are allowed; the
-// path [serve.http] port is the key "http-port" of the command "serve".
+// path [serve.http] port is the key "http-port" of the command "serve", [bench.serve] seed the key "seed" of
+// the command "bench serve".
 #pragma once
 
 #include <span>
@@ -19,7 +20,8 @@ struct FileSetting {
   bool is_table = false;  // says only that the table [key] stands here; its settings follow
 };
 
-// Errors name the path and the line. `commands`: names that a top-level table may have as a command.
+// Errors name the path and the line. `commands`: whose tables there may be. A key that stands in [bench]
+// itself has the command "bench".
 StatusOr<std::vector<FileSetting>> read_config_file(const std::string& path,
                                                     std::span<const std::string> commands);
 StatusOr<std::vector<FileSetting>> parse_config_text(std::string_view text, const std::string& path,

@@ -23,6 +23,8 @@ StatusOr<double> parse_number(std::string_view text, double min, double max) {
   return value;
 }
 
+std::string number_text(double value) { return std::isinf(value) ? "inf" : fmt::format("{}", value); }
+
 StatusOr<bool> parse_bool(std::string_view text) {
   for (const char* yes : {"true", "1", "yes", "on"}) {
     if (text == yes) return true;
@@ -108,6 +110,21 @@ void OptionSet::add(std::string name, std::optional<double>& field, double min, 
         return {};
       },
       [&field] { return field ? fmt::format("{}", *field) : std::string(); });
+}
+
+void OptionSet::add_or_infinity(std::string name, double& field, double min, std::string help) {
+  push(Option::Kind::kValue, std::move(name), "X", std::move(help),
+       [&field, min](std::span<const std::string> values) -> Status {
+         double value = std::numeric_limits<double>::infinity();
+         if (values.back() != "inf") {
+           const double most = std::numeric_limits<double>::max();
+           OMNIBUS_ASSIGN_OR_RETURN(value, parse_number(values.back(), -most, most));
+           if (value < min) return invalid(fmt::format("{} is less than {}", values.back(), min));
+         }
+         field = value;
+         return {};
+       })
+      .default_text = number_text(field);
 }
 
 void OptionSet::add(std::string name, bool& field, std::string help) {

@@ -20,12 +20,18 @@ std::string key_of(const Option& option) {
   return key;
 }
 
-std::string env_name(const Option& option) {
+std::string env_name(const OptionSet& set, const Option& option) {
   std::string name = "OMNIBUS_";
-  for (char c : option.name) {
-    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  for (const char c : (set.nested() ? set.command() + " " : "") + option.name) {
+    const bool gap = c == '-' || c == ' ';
+    name += gap ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   }
   return name;
+}
+
+// Whether what stands in the file under `command` ("": at top level) is said to `set`.
+bool concerns(const std::string& command, const OptionSet& set) {
+  return command.empty() ? !set.nested() : command == set.command();
 }
 
 std::vector<std::string> env_values(const Option& option, const std::string& text) {
@@ -54,15 +60,21 @@ bool has_table(const OptionSet& set, const std::string& name) {
   });
 }
 
+// A command as the name of its table.
+std::string dotted(std::string command) {
+  std::replace(command.begin(), command.end(), ' ', '.');
+  return command;
+}
+
 // A key that no command knows is a mistake; one of another command is not ours to judge.
 Status check_known(const FileSetting& setting, std::span<OptionSet* const> sets, const std::string& path) {
   const bool known = std::any_of(sets.begin(), sets.end(), [&](const OptionSet* set) {
-    if (!setting.command.empty() && setting.command != set->command()) return false;
+    if (!concerns(setting.command, *set)) return false;
     return setting.is_table ? has_table(*set, setting.key) : has_key(*set, setting.key);
   });
   if (known) return {};
   const std::string name =
-      fmt::format("{}{}{}", setting.command, setting.command.empty() ? "" : ".", setting.key);
+      fmt::format("{}{}{}", dotted(setting.command), setting.command.empty() ? "" : ".", setting.key);
   const std::string what = setting.is_table ? fmt::format("table [{}]", name) : fmt::format("key '{}'", name);
   return absl::InvalidArgumentError(fmt::format("{} line {}: unknown {}", path, setting.line, what));
 }
@@ -76,7 +88,7 @@ StatusOr<std::map<std::string, FileSetting>> file_settings(const std::string& pa
   std::map<std::string, FileSetting> out;
   for (const auto& setting : settings) {
     OMNIBUS_RETURN_IF_ERROR(check_known(setting, sets, path));
-    if (setting.is_table || (!setting.command.empty() && setting.command != set.command())) continue;
+    if (setting.is_table || !concerns(setting.command, set)) continue;
     const auto [it, added] = out.try_emplace(setting.key, setting);
     if (added) continue;
     if (setting.command == it->second.command) {
@@ -107,7 +119,7 @@ std::vector<std::string> unknown_variables(std::span<OptionSet* const> sets,
                                  "OMNIBUS_TEMPLATES_DIR"};
   for (const OptionSet* set : sets) {
     for (const Option& option : set->options()) {
-      if (option.kind != Option::Kind::kWords) known.insert(env_name(option));
+      if (option.kind != Option::Kind::kWords) known.insert(env_name(*set, option));
     }
   }
   std::vector<std::string> unknown;
@@ -139,7 +151,7 @@ StatusOr<ParseResult> parse_options(const ProgramInfo& program, std::span<Option
       continue;
     }
     if (option.kind == Option::Kind::kWords) continue;
-    const std::string variable = env_name(option);
+    const std::string variable = env_name(*line.chosen, option);
     if (const auto text = env(variable); text && !text->empty()) {
       OMNIBUS_RETURN_IF_ERROR(prefixed(option.assign(env_values(option, *text)), variable));
       continue;

@@ -235,7 +235,7 @@ TEST(Commands, BadValuesNameTheFlag) {
       {{"run", "--temperature", "2.5"}, "--temperature: 2.5 is not within 0 and 2"},
       {{"show"}, "MODEL"},
       {{"list", "--port", "1"}, "--port"},
-      {{}, "no command given: the commands are serve, run, pull, list, show, version"},
+      {{}, "no command given: the commands are serve, run, bench serve, pull, list, show, version"},
       {{"sevre"}, "unknown command 'sevre'"},
   };
   for (const auto& c : cases)

@@ -12,6 +12,7 @@
 
 #include "omnibus/base/common/log.h"
 #include "omnibus/base/common/status.h"
+#include "omnibus/base/config/bench_options.h"
 #include "omnibus/base/config/option_set.h"
 
 namespace omnibus {
@@ -140,8 +141,8 @@ struct HelpConfig {
   std::string text;
 };
 
-using ParsedCommand =
-    std::variant<ServeConfig, RunConfig, PullConfig, ListConfig, ShowConfig, VersionConfig, HelpConfig>;
+using ParsedCommand = std::variant<ServeConfig, RunConfig, BenchServeConfig, PullConfig, ListConfig,
+                                   ShowConfig, VersionConfig, HelpConfig>;
 
 // `args` without the program's name. Every error is INVALID_ARGUMENT and names the flag, variable or file
 // line: print it on stderr, exit 2.

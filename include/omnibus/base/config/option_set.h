@@ -3,6 +3,10 @@
 //
 // An option is declared with the field it fills; the field's value at that moment is the default shown by
 // --help. Names are written with dashes ("max-model-len"); underscores are accepted everywhere.
+//
+// A command of two words ("bench serve") keeps its options to itself: its variables carry its words
+// (OMNIBUS_BENCH_SERVE_<NAME>), and in a file only its own table [bench.serve] speaks to it. So a `model`
+// that was meant for `serve` cannot reach it.
 #pragma once
 
 #include <concepts>
@@ -44,7 +48,8 @@ struct Option {
 
 class OptionSet {
  public:
-  // `command` is the subcommand's name ("serve"), or the program's when there are no subcommands.
+  // `command` is the subcommand's name ("serve", or two words: "bench serve"), or the program's when there
+  // are no subcommands.
   OptionSet(std::string command, std::string summary)
       : command_(std::move(command)), summary_(std::move(summary)) {}
 
@@ -60,6 +65,8 @@ class OptionSet {
   void add(std::string name, std::optional<uint64_t>& field, std::string help);
   void add(std::string name, double& field, double min, double max, std::string help);
   void add(std::string name, std::optional<double>& field, double min, double max, std::string help);
+  // As a number of at least `min`, or "inf".
+  void add_or_infinity(std::string name, double& field, double min, std::string help);
   void add(std::string name, bool& field, std::string help);
   void add(std::string name, std::optional<bool>& field, std::string help);
   void add(std::string name, std::string& field, std::string type, std::string help);
@@ -73,6 +80,8 @@ class OptionSet {
   void add_words(std::string placeholder, std::vector<std::string>& field, std::string help);
 
   const std::string& command() const { return command_; }
+  // Whether the command has two words.
+  bool nested() const { return command_.find(' ') != std::string::npos; }
   const std::string& summary() const { return summary_; }
   std::span<const Option> options() const { return options_; }
 
@@ -101,8 +110,8 @@ struct ParseResult {
 // Parses `args` (without the program's name) and fills the fields of the chosen set. With `subcommands`, the
 // first word chooses the set; without, `sets` holds exactly one. Errors are INVALID_ARGUMENT, name the flag,
 // variable or file line, and are meant for stderr and exit code 2. A --config FILE (or OMNIBUS_CONFIG) is
-// TOML: keys at top level go to every command that has them, a table named like a command only to that
-// command.
+// TOML: keys at top level go to every command of one word that has them, a table named like a command only to
+// that command.
 struct ProgramInfo {
   std::string name;     // "omnibus"
   std::string summary;  // first line of --help
