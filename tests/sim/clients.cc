@@ -220,9 +220,9 @@ void Clients::judge_end(Choice& choice, const RequestOutput& output) {
                 fmt::format("ends with '{}' after {} tokens '{}', not with '{}' after {} tokens '{}'",
                             to_string(reason), choice.tokens.size(), choice.text, to_string(expected.reason),
                             expected.tokens.size(), expected.text));
-  if (is_whole && output.usage.cached_tokens != choice.cached)
+  if (is_whole && output.timeline.cached_tokens != choice.cached)
     return fail("I8", choice, fmt::format("usage says {} cached tokens, the plan had {}",
-                                          output.usage.cached_tokens, choice.cached));
+                                          output.timeline.cached_tokens, choice.cached));
   if (is_whole == !output.status.ok()) return fail("I5", choice, "its status does not fit its end");
   if (reason == FinishReason::kError && !engine_failed_ &&
       (expected.reason != FinishReason::kError || choice.tokens != expected.tokens))

@@ -1,8 +1,8 @@
 // PlanChecks: judges the order of things, plan by plan.
 //   I5   a cancelled request gets no row any more
 //   I7   nobody is passed over in more than K steps, and with first come, first served nobody at all
-//   I12  the request that is first in order is never the one that is preempted, and whatever is preempted, the
-//        run gets on: no more than a bound of steps in which nobody gets further than ever before
+//   I12  with first come, first served whoever came last is preempted first; and always the run gets on: no more
+//        than a bound of steps in which nobody gets further than ever before
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class PlanChecks {
   void judge_progress(const SchedulerOutput& plan, const SimWorker& worker);
   // Is it there, and did its end not come in this turn?
   bool is_alive(const Choice& choice) const;
-  bool comes_before(RequestId a, RequestId b) const;
+  bool serves_in_order() const;
 
   const Scenario& scenario_;
   const Clock* const clock_;

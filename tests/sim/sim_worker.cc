@@ -41,6 +41,11 @@ void SimWorker::push(Mirror& m, TokenId token) {
 
 TokenId SimWorker::next_of(const Mirror& m) const { return draw(m.request, m.prefix.back(), m.known.size()); }
 
+bool SimWorker::has_no_number_next(const Mirror& m) const {
+  const auto nan_at = nan_at_(m.request.id);
+  return nan_at && static_cast<size_t>(*nan_at) == m.known.size() - m.request.prompt_token_ids.size();
+}
+
 ModelRunnerOutput SimWorker::run(const SchedulerOutput& plan) {
   ++counts_.steps;
   for (RequestId id : plan.finished) drop(id, "finished");
@@ -99,13 +104,15 @@ void SimWorker::take_row(const SchedulerOutput& plan, size_t index, bool is_new)
   if (it == mirrors_.end()) return fail("I5", row.id, "a row of a request that is not there");
   Mirror& m = it->second;
   if (row.n_tokens <= 0) return fail("I3", row.id, "an empty row");
-  if (row.new_blocks.size() != m.tables.size()) return fail("I3", row.id, "wrong number of KV groups");
+  if (!row.new_blocks.empty() && row.new_blocks.size() != m.tables.size())
+    return fail("I3", row.id, "wrong number of KV groups");
   take_blocks(row, m, is_new);
   if (!verdict_->ok()) return;
   if (is_new) judge_hit(plan, row, m);
   if (static_cast<size_t>(row.base_computed) != m.computed)
     return fail("I3", row.id,
                 fmt::format("base_computed is {}, but {} tokens are computed", row.base_computed, m.computed));
+  if (m.is_dead) return;
   judge_source(row, m);
   const size_t end = m.computed + static_cast<size_t>(row.n_tokens) - row.drafts.size();
   if (!row.samples && end % static_cast<size_t>(scenario_.kv.groups[0].chunk_alignment) != 0)
@@ -116,7 +123,8 @@ void SimWorker::take_row(const SchedulerOutput& plan, size_t index, bool is_new)
 void SimWorker::take_blocks(const ScheduledRow& row, Mirror& m, bool is_new) {
   for (size_t g = 0; g < m.tables.size(); ++g) {
     const auto hits = is_new ? row.base_computed / scenario_.kv.groups[g].tokens_per_block : 0;
-    for (size_t i = 0; i < row.new_blocks[g].size(); ++i) {
+    const size_t added = row.new_blocks.empty() ? 0 : row.new_blocks[g].size();
+    for (size_t i = 0; i < added; ++i) {
       const BlockId id = row.new_blocks[g][i];
       if (id < 0 || id >= scenario_.kv.num_blocks)
         return fail("I6", row.id, fmt::format("block {} is outside the pool", id));
@@ -182,10 +190,14 @@ RowOutput SimWorker::run_row(const SchedulerOutput& plan, size_t index) {
   RowOutput out;
   out.id = row.id;
   const auto prompt_size = m.request.prompt_token_ids.size();
-  const auto nan_at = nan_at_(row.id);
-  const bool is_nan = row.samples && nan_at && static_cast<size_t>(*nan_at) == m.known.size() - prompt_size;
+  if (m.is_dead) {
+    poison(row, m);
+    out.status = RowStatus::kNumericError;
+    return out;
+  }
+  const bool is_nan = row.samples && has_no_number_next(m);
   write_and_read(plan, row, m, is_nan);
-  if (const auto& wanted = m.request.sampling().prompt_logprobs) {
+  if (m.request.sampling().prompt_logprobs) {
     const size_t end = std::min(m.computed + static_cast<size_t>(row.n_tokens), prompt_size - 1);
     for (size_t p = m.computed + 1; p <= end; ++p) {
       SampledLogprobs logprobs;
@@ -197,12 +209,26 @@ RowOutput SimWorker::run_row(const SchedulerOutput& plan, size_t index) {
   m.last_step = plan.id;
   m.last_row = static_cast<int32_t>(index);
   m.last_sampled = row.samples && !is_nan;
+  m.is_dead = is_nan;
   if (is_nan) out.status = RowStatus::kNumericError;
   if (m.last_sampled) sample(m, row, out);
   return out;
 }
 
-void SimWorker::write_and_read(const SchedulerOutput& plan, const ScheduledRow& row, Mirror& m, bool poison) {
+void SimWorker::poison(const ScheduledRow& row, Mirror& m) {
+  const size_t end = m.computed + static_cast<size_t>(row.n_tokens);
+  for (size_t g = 0; g < m.tables.size(); ++g) {
+    const auto per_block = static_cast<size_t>(scenario_.kv.groups[g].tokens_per_block);
+    for (size_t p = m.computed; p < end; ++p) {
+      Block& b = block(g, m.tables[g][p / per_block]);
+      if (b.holders != 1) return fail("I2", row.id, "writes into a block that others hold");
+      b.poisoned = true;
+    }
+  }
+  m.computed = end;
+}
+
+void SimWorker::write_and_read(const SchedulerOutput& plan, const ScheduledRow& row, Mirror& m, bool is_nan) {
   const size_t first = m.computed;
   const size_t end = first + static_cast<size_t>(row.n_tokens);
   std::vector<uint64_t> drafted;
@@ -222,7 +248,7 @@ void SimWorker::write_and_read(const SchedulerOutput& plan, const ScheduledRow& 
         return fail("I2", row.id, fmt::format("writes into block {}, which {} requests hold", id, b.holders));
       b.slots[p % per_block] = hash;
       if (p % per_block == 0) b.poisoned = false;
-      b.poisoned = b.poisoned || poison;
+      b.poisoned = b.poisoned || is_nan;
       const bool is_full = (p + 1) % per_block == 0 && p < m.prefix.size();
       b.filled_at = is_full ? resets_ : -1;
       b.written_in = plan.id.seq;
@@ -255,7 +281,7 @@ void SimWorker::sample(Mirror& m, const ScheduledRow& row, RowOutput& out) {
   };
   size_t accepted = 0;
   take(next_of(m));
-  while (accepted < row.drafts.size() && row.drafts[accepted] == out.tokens.back()) {
+  while (accepted < row.drafts.size() && row.drafts[accepted] == out.tokens.back() && !has_no_number_next(m)) {
     ++accepted;
     take(next_of(m));
   }
@@ -263,7 +289,7 @@ void SimWorker::sample(Mirror& m, const ScheduledRow& row, RowOutput& out) {
   const size_t before_drafts = m.computed - row.drafts.size();
   m.computed = before_drafts + accepted;
   mark_full(m, before_drafts);
-  while (out.tokens.size() < k) take(next_of(m));
+  while (out.tokens.size() < k && !has_no_number_next(m)) take(next_of(m));
   if (scenario_.worker.n_drafts == 0) return;
   Mirror guess;
   guess.request.params = m.request.params;

@@ -47,6 +47,7 @@ class SimWorker {
     StepId last_step;                          // that had a row of it, and that row
     int32_t last_row = -1;
     bool last_sampled = false;
+    bool is_dead = false;  // its logits held no number; what was planned for it since is computed for nothing
   };
   // By the plans so far; those that ended since the last plan are still here.
   const std::map<RequestId, Mirror>& mirrors() const { return mirrors_; }
@@ -81,11 +82,13 @@ class SimWorker {
   void judge_hit(const SchedulerOutput& plan, const ScheduledRow& row, Mirror& mirror);
   void judge_source(const ScheduledRow& row, const Mirror& mirror);
   void judge_limits(const SchedulerOutput& plan);
-  void write_and_read(const SchedulerOutput& plan, const ScheduledRow& row, Mirror& mirror, bool poison);
+  void poison(const ScheduledRow& row, Mirror& mirror);
+  void write_and_read(const SchedulerOutput& plan, const ScheduledRow& row, Mirror& mirror, bool is_nan);
   RowOutput run_row(const SchedulerOutput& plan, size_t index);
   void sample(Mirror& mirror, const ScheduledRow& row, RowOutput& out);
   void mark_full(const Mirror& mirror, size_t from);
   void push(Mirror& mirror, TokenId token);
+  bool has_no_number_next(const Mirror& mirror) const;
   TokenId next_of(const Mirror& mirror) const;
 
   const Scenario& scenario_;

@@ -253,8 +253,8 @@ void World::ask() {
                              output.usage.completion_tokens));
     clients_.take(output);
   });
-  StatusOr<RequestId> answer = command.status();
-  if (command.ok()) answer = command->parent->id;
+  const StatusOr<RequestId> answer =
+      command.ok() ? StatusOr<RequestId>(command->parent->id) : StatusOr<RequestId>(command.status());
   clients_.judge_answer(ask, answer, due);
   trace_.add(fmt::format("ask n {} prompt {}: {}", ask.generate.n, ask.generate.prompt_token_ids.size(),
                          answer.ok() ? std::to_string(*answer) : status_message(answer.status())));
