@@ -176,5 +176,6 @@ int main(int argc, char** argv) {
   }
 #endif
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  omnibus::init_log(omnibus::LogLevel::kError, omnibus::LogFormat::kText);
   return omnibus::sim::run(*options);
 }

@@ -25,8 +25,8 @@ void draw_kv(SimRng rng, Scenario& s) {
   const int32_t one = s.scheduler.max_model_len / per_block * (one_pool ? groups : 1);
   const bool tiny = s.buggify.is_armed && rng.chance(0.5);
   const int32_t low = std::max(one / 2, 2);
-  s.kv.num_blocks = tiny ? rng.between32(low, low + 3) : rng.between32(low, one * s.scheduler.max_num_seqs);
-  if (!tiny && rng.chance(0.4)) s.kv.num_blocks = rng.between32(low, one * 3);
+  s.kv.num_blocks = tiny ? rng.between32(low, low + 3) : rng.between32(low, low + one * s.scheduler.max_num_seqs);
+  if (!tiny && rng.chance(0.4)) s.kv.num_blocks = rng.between32(low, low + one * 2);
 }
 
 void draw_scheduler(SimRng rng, Scenario& s) {

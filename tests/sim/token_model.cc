@@ -72,6 +72,7 @@ ExpectedEnd expected_end(const Request& request, const std::vector<std::string>&
       return end;
     }
     if (token != kEos) end.text += static_cast<char>(token);
+    end.drawn = end.text;
     if (const size_t size = ends_with_stop(end.text, stops); size > 0 && may_stop && token != kEos) {
       end.text.resize(end.text.size() - size);
       end.reason = FinishReason::kStop;
