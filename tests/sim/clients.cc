@@ -40,17 +40,31 @@ Clients::Clients(const Scenario& scenario, const Clock* clock, Verdict* verdict)
   }
 }
 
+std::vector<TokenId> Clients::next_prompt(SimRng& rng) const {
+  const Load& load = scenario_.load;
+  std::vector<TokenId> prompt;
+  auto length = rng.between(rng.chance(0.01) ? 0 : 1, load.max_prompt);
+  if (!choices_.empty() && rng.chance(load.next_turns)) {
+    // A conversation goes on: the earlier prompt, its answer and something new.
+    const auto earlier = choices_.lower_bound(static_cast<RequestId>(rng.between(1, last_id())));
+    prompt = earlier->second.request.prompt_token_ids;
+    prompt.insert(prompt.end(), earlier->second.tokens.begin(), earlier->second.tokens.end());
+    length = static_cast<int64_t>(prompt.size()) + rng.between(1, 8);
+  } else if (rng.chance(load.shared_prefix)) {
+    const auto& prefix = prefixes_[static_cast<size_t>(rng.between(0, kPrefixes - 1))];
+    prompt.assign(prefix.begin(), prefix.begin() + rng.between(length / 2, length));
+  }
+  while (static_cast<int64_t>(prompt.size()) < length) prompt.push_back(letter(rng));
+  // Now and then longer than the context or the cache.
+  if (rng.chance(0.02)) prompt.resize(static_cast<size_t>(scenario_.scheduler.max_model_len), 'a');
+  return prompt;
+}
+
 Clients::Ask Clients::next_ask(SimRng& rng) {
   const Load& load = scenario_.load;
   Ask ask;
   GenerateRequest& g = ask.generate;
-  const auto length = rng.between(rng.chance(0.01) ? 0 : 1, load.max_prompt);
-  const auto shared = rng.chance(load.shared_prefix) ? rng.between(length / 2, length) : 0;
-  const auto& prefix = prefixes_[static_cast<size_t>(rng.between(0, kPrefixes - 1))];
-  g.prompt_token_ids.assign(prefix.begin(), prefix.begin() + shared);
-  while (static_cast<int64_t>(g.prompt_token_ids.size()) < length) g.prompt_token_ids.push_back(letter(rng));
-  // Now and then longer than the context or the cache.
-  if (rng.chance(0.02)) g.prompt_token_ids.resize(static_cast<size_t>(scenario_.scheduler.max_model_len), 'a');
+  g.prompt_token_ids = next_prompt(rng);
   SamplingParams& p = g.sampling;
   p.seed = rng.next();
   p.max_tokens = rng.chance(0.05) ? 0 : rng.between32(1, load.max_output);

@@ -71,6 +71,8 @@ class Clients {
   int64_t refused() const { return refused_; }
 
  private:
+  std::vector<TokenId> next_prompt(SimRng& rng) const;
+  int64_t last_id() const { return static_cast<int64_t>(choices_.rbegin()->first); }
   void fail(const char* invariant, const Choice& choice, const std::string& what);
   void judge_tokens(Choice& choice, const RequestOutput& output);
   void judge_end(Choice& choice, const RequestOutput& output);

@@ -21,12 +21,12 @@ void draw_kv(SimRng rng, Scenario& s) {
     group.chunk_alignment = alignment;
     s.kv.groups.push_back(group);
   }
-  // From barely one long request to plenty.
+  // From barely one long request to plenty; memory that is short half of the time.
   const int32_t one = s.scheduler.max_model_len / per_block * (one_pool ? groups : 1);
   const bool tiny = s.buggify.is_armed && rng.chance(0.5);
   const int32_t low = std::max(one / 2, 2);
-  s.kv.num_blocks = tiny ? rng.between32(low, low + 3) : rng.between32(low, low + one * s.scheduler.max_num_seqs);
-  if (!tiny && rng.chance(0.4)) s.kv.num_blocks = rng.between32(low, low + one * 2);
+  s.kv.num_blocks = rng.between32(low, low + one * (rng.chance(0.5) ? 1 : s.scheduler.max_num_seqs));
+  if (tiny) s.kv.num_blocks = rng.between32(low, low + 3);
 }
 
 void draw_scheduler(SimRng rng, Scenario& s) {
@@ -76,14 +76,15 @@ void draw_faults(SimRng rng, Scenario& s) {
 
 void draw_load(SimRng rng, Scenario& s) {
   Load& l = s.load;
-  l.requests = rng.between32(8, 40);
+  l.requests = rng.chance(0.1) ? rng.between32(100, 200) : rng.between32(10, 60);
   l.mean_gap_ns = rng.pick({int64_t{2}, int64_t{20}, int64_t{100}, int64_t{1000}}) * kMs;
   if (rng.chance(0.08)) l.mean_gap_ns = 20 * kSecond;
   l.burst = rng.pick({0.1, 0.5, 0.9});
   l.max_prompt = std::max(4, s.scheduler.max_model_len * rng.between32(3, 10) / 10);
-  l.max_output = rng.between32(2, 40);
+  l.max_output = rng.chance(0.3) ? rng.between32(2, 8) : rng.between32(8, 80);
   l.cancels = rng.pick({0.0, 0.1, 0.4});
   l.cancel_within_ns = rng.pick({int64_t{5}, int64_t{200}, int64_t{2000}}) * kMs;
+  l.leavers = rng.pick({0.0, 0.0, 0.02});
   l.storms = rng.chance(0.15) ? rng.between32(1, 2) : 0;
   l.deadlines = rng.pick({0.0, 0.0, 0.3});
   l.stops = rng.pick({0.0, 0.3});
@@ -92,6 +93,7 @@ void draw_load(SimRng rng, Scenario& s) {
   l.n_above_one = rng.pick({0.0, 0.2});
   l.adapters = rng.pick({0.0, 0.4});
   l.shared_prefix = rng.pick({0.3, 0.9});
+  l.next_turns = rng.pick({0.0, 0.4});
   l.priorities = rng.between32(1, 3);
   l.tenants = {{"a", "salt-a"}};
   if (rng.chance(0.7)) l.tenants.push_back({"b", "salt-b"});

@@ -49,9 +49,11 @@ struct Load {
   int32_t max_prompt = 0, max_output = 0;
   double cancels = 0;         // share of requests that are cancelled
   int64_t cancel_within_ns = 0;
+  double leavers = 0;         // chance per update that its reader leaves
   int32_t storms = 0;         // everything open is cancelled at once
   double deadlines = 0;
   double stops = 0, logprobs = 0, prompt_logprobs = 0, n_above_one = 0, adapters = 0, shared_prefix = 0;
+  double next_turns = 0;      // prompts that go on from an earlier answer
   int32_t priorities = 1;
   std::vector<Tenant> tenants;
   bool drains = false;  // else the run ends when all is answered, then drains

@@ -252,6 +252,7 @@ void World::ask() {
       trace_.add(fmt::format("end {}.{} {} {} tokens", output.id, output.index, to_string(*output.finish_reason),
                              output.usage.completion_tokens));
     clients_.take(output);
+    if (!output.finish_reason && client_rng_.chance(scenario_.load.leavers)) leave(output.id);
   });
   const StatusOr<RequestId> answer =
       command.ok() ? StatusOr<RequestId>(command->parent->id) : StatusOr<RequestId>(command.status());
@@ -267,12 +268,17 @@ void World::ask() {
 }
 
 void World::cancel(RequestId parent) {
+  leave(parent);
+  wake();
+}
+
+// The engine's thread hears of it when it next looks into its inbox.
+void World::leave(RequestId parent) {
   const auto n = ledger_->cancel(parent);
   if (!n) return;
   trace_.add(fmt::format("cancel {}", parent));
   clients_.cancelled(parent);
   send(CancelCommand{parent, *n});
-  wake();
 }
 
 void World::cancel_everything() {

@@ -59,6 +59,7 @@ class World {
   // Clients.
   void ask();
   void cancel(RequestId parent);
+  void leave(RequestId parent);
   void cancel_everything();
   void begin_drain();
   void end_drain();
