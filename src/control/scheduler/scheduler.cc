@@ -135,7 +135,8 @@ void Scheduler::remove(Sequence& sequence) {
   }
   if (sequence.on_worker()) finished_.push_back(id);
   if (sequence.request.deadline) deadlines_.erase({*sequence.request.deadline, id});
-  if (!OMNIBUS_MUTANT(1)) kv_->free(id);
+  const bool ended_early = sequence.output_size() == 0;  // cancelled before its first token
+  if (!(OMNIBUS_MUTANT(1) && ended_early)) kv_->free(id);
   sequences_.erase(id);
 }
 

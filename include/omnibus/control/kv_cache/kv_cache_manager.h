@@ -83,6 +83,8 @@ class KVCacheManager {
   int32_t cached_blocks() const;  // held by nobody, but can be found; free to take
   int32_t free_blocks() const { return total_blocks() - used_blocks() - cached_blocks(); }
   double usage() const;  // used / total of all pools, in [0, 1]
+  // Tables that hold the block, by the pool's count. Pools are numbered as their groups first name them.
+  int32_t ref_count(size_t pool, BlockId id) const { return pools_.at(pool).ref_count(id); }
   bool holds(RequestId id) const { return tables_.count(id) != 0; }
   size_t num_tables() const { return tables_.size(); }  // requests that hold blocks
   // The request's table in `group`; empty for an unknown id.
