@@ -113,17 +113,19 @@ void OptionSet::add(std::string name, std::optional<double>& field, double min, 
 }
 
 void OptionSet::add_or_infinity(std::string name, double& field, double min, std::string help) {
-  push(Option::Kind::kValue, std::move(name), "X", std::move(help),
-       [&field, min](std::span<const std::string> values) -> Status {
-         double value = std::numeric_limits<double>::infinity();
-         if (values.back() != "inf") {
-           const double most = std::numeric_limits<double>::max();
-           OMNIBUS_ASSIGN_OR_RETURN(value, parse_number(values.back(), -most, most));
-           if (value < min) return invalid(fmt::format("{} is less than {}", values.back(), min));
-         }
-         field = value;
-         return {};
-       })
+  push(
+      Option::Kind::kValue, std::move(name), "X", std::move(help),
+      [&field, min](std::span<const std::string> values) -> Status {
+        double value = std::numeric_limits<double>::infinity();
+        if (values.back() != "inf") {
+          const double most = std::numeric_limits<double>::max();
+          OMNIBUS_ASSIGN_OR_RETURN(value, parse_number(values.back(), -most, most));
+          if (value < min) return invalid(fmt::format("{} is less than {}", values.back(), min));
+        }
+        field = value;
+        return {};
+      },
+      [&field] { return number_text(field); })
       .default_text = number_text(field);
 }
 
