@@ -31,6 +31,8 @@ StatusOr<SubmitCommand> Admission::admit(GenerateRequest request, OutputSink sin
   command.choices = fan_out(request, parent->id, p_.scheduler->max_output_tokens(prompt_tokens),
                             spec.end_of_generation, p_.clock->now_ns());
   parent->max_tokens = command.choices.front().sampling().max_tokens;
+  const std::vector<Digest256> keys = p_.scheduler->make_prefix_keys(command.choices.front());
+  for (Request& choice : command.choices) choice.prefix_keys = keys;
   command.parent = std::move(parent);
   // Last: whatever threw before has left nothing open.
   OMNIBUS_RETURN_IF_ERROR(

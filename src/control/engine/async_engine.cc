@@ -230,6 +230,7 @@ StatusOr<std::unique_ptr<AsyncEngine>> start_engine(AsyncEngineImpl::Parts parts
   config.policy = c.policy;
   config.fair_sharing = c.fair_sharing;
   config.prefix_caching = c.prefix_caching;
+  config.model = c.model_name;
   config.max_steps_in_flight = steps_in_flight(c, *parts.executor);
   config.from_step = config.max_steps_in_flight > 1;
   OMNIBUS_ASSIGN_OR_RETURN(parts.scheduler, Scheduler::create(config, parts.plan.kv, clock));

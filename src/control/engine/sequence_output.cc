@@ -38,6 +38,7 @@ RequestOutput SequenceOutput::take(const SequenceEvent& event) {
   release(out, finished_);
   out.usage.prompt_tokens = params_.prompt_tokens;
   out.usage.completion_tokens = n_accounted_;
+  out.usage.cached_tokens = event.timeline.cached_tokens;
   out.usage.reasoning_tokens = n_reasoning_;
   return out;
 }
