@@ -7,6 +7,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "omnibus/base/common/log.h"
+
 #include "text_layout.h"
 
 namespace omnibus {
@@ -46,7 +48,7 @@ std::string progress_line(std::string_view title, int64_t done, int64_t total, s
 
 ProgressBar::ProgressBar(std::string title)
     : title_(std::move(title)),
-      terminal_(isatty(STDERR_FILENO) == 1),
+      terminal_(isatty(STDERR_FILENO) == 1 && !log_is_json()),
       started_(std::chrono::steady_clock::now()) {}
 
 ProgressBar::~ProgressBar() { finish_line(); }
@@ -77,6 +79,10 @@ void ProgressBar::update(int64_t done, int64_t total) {
   const int quarter = total > 0 ? static_cast<int>(4 * std::min(done, total) / total) : 0;
   if (quarter == quarter_) return;
   quarter_ = quarter;
+  if (log_is_json()) {
+    log_line(LogLevel::kInfo, title_, {{"done_bytes", done}, {"total_bytes", total}});
+    return;
+  }
   fmt::print(stderr, "{}: {}{}\n", title_, mebibytes(done), total > 0 ? " of " + mebibytes(total) : "");
 }
 

@@ -36,7 +36,6 @@ SamplingParams sampling_of(const RunConfig& config, const SamplingDefaults& of_m
 }  // namespace
 
 int run_command(const RunConfig& config) {
-  init_log(config.log.level, config.log.format);
   const SteadyClock clock;
   MetricsRegistry metrics;
   std::optional<ProgressBar> bar;

@@ -46,14 +46,32 @@ int help_command(const HelpConfig& config) {
   return kExitOk;
 }
 
+namespace {
+
+// Before anything is written, so that --log-format json holds for every line.
+void init_log_for(const ParsedCommand& command) {
+  const LogConfig* log = nullptr;
+  if (const auto* serve = std::get_if<ServeConfig>(&command)) log = &serve->log;
+  if (const auto* run = std::get_if<RunConfig>(&command)) log = &run->log;
+  if (log != nullptr) init_log(log->level, log->format);
+}
+
+}  // namespace
+
 int run_program(const std::vector<std::string>& args) {
   const auto command = parse_command_line(args);
   if (!command.ok()) {
     report_failure(command.status());
     return kExitUsage;
   }
+  init_log_for(*command);
   for (const std::string& name : unknown_variables(process_variables())) {
-    fmt::print(stderr, "omnibus: warning: {} in the environment is no option of any command\n", name);
+    const std::string warning = fmt::format("{} in the environment is no option of any command", name);
+    if (log_is_json()) {
+      log_warning("{}", warning);
+    } else {
+      fmt::print(stderr, "omnibus: warning: {}\n", warning);
+    }
   }
   return std::visit(Dispatch{args}, *command);
 }

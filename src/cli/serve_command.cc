@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
@@ -34,6 +35,17 @@ void raise_descriptor_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// A share of a name that no key has is no error: a reload may bring the key.
+StatusOr<FairSharing> fair_sharing_of(const ServeConfig& config) {
+  OMNIBUS_ASSIGN_OR_RETURN(FairSharing sharing, parse_fair_sharing(config.fair_sharing));
+  for (const auto& [name, weight] : sharing.weights) {
+    const bool known = std::any_of(config.keys.begin(), config.keys.end(),
+                                   [&name = name](const ApiKey& key) { return key.name == name; });
+    if (!known) log_warning("--fair-sharing: no API key is named '{}'", name);
+  }
+  return sharing;
+}
+
 // A server, in the order in which its parts come to be: what comes later refers to what came before.
 class Serving {
  public:
@@ -50,6 +62,7 @@ class Serving {
  private:
   ListenerRoutes routes_while_loading();
   AdminConfig admin_config();
+  void show_ready() const { ready_.set(lifecycle_.why_not_ready().empty() ? 1 : 0); }
   void reload(const std::vector<Control::ReloadDone>& waiting);
 
   const Signals signals_;  // first: before any thread exists
@@ -57,6 +70,7 @@ class Serving {
   const ServeProgram& program_;
   const SteadyClock clock_;
   MetricsRegistry metrics_;
+  const Gauge ready_ = metrics_.gauge("omnibus_ready", "1 while /readyz answers 200");
   Control control_{signals_};
   Lifecycle lifecycle_;
   Reloader reloader_;
@@ -100,7 +114,9 @@ Status Serving::load() {
   const ExitOnStopSignal while_loading;
   OMNIBUS_ASSIGN_OR_RETURN(model_, program_.open_model());
   OMNIBUS_RETURN_IF_ERROR(dialect_of(config_.reasoning_parser, model_).status());
+  OMNIBUS_ASSIGN_OR_RETURN(model_.engine.fair_sharing, fair_sharing_of(config_));
   model_.engine.max_waiting_requests = config_.max_waiting_requests;
+  model_.engine.max_waiting_tokens = config_.max_waiting_tokens;
   model_.engine.text_threads = text_threads();
   OMNIBUS_ASSIGN_OR_RETURN(engine_, start_engine(model_, &metrics_, &clock_));
   api_ = std::make_unique<ServingApi>(model_, *engine_, lifecycle_, metrics_);
@@ -110,6 +126,7 @@ Status Serving::load() {
   listeners_->replace(std::move(sites));
   routes_.open.reset();  // the listeners have them; each reload makes its own
   lifecycle_.begin_serving(engine_.get());
+  show_ready();
   return {};
 }
 
@@ -122,8 +139,10 @@ int Serving::run() {
   print_start_table(*engine_, model_, *listeners_);
   for (;;) {
     const Control::Events events = control_.wait_for(kPoll);
+    show_ready();
     if (events.drain || events.signal == SIGTERM || events.signal == SIGINT) {
       lifecycle_.begin_drain();
+      show_ready();
       for (const auto& answer : events.reloads) answer(absl::UnavailableError("The server is draining"));
       drain(control_, *engine_, *listeners_, reloader_.config().http);
       log_info("stopped");
@@ -148,7 +167,6 @@ int serve(const ServeConfig& config, const ServeProgram& program) {
 }
 
 int serve_command(const ServeConfig& config, const std::vector<std::string>& args) {
-  init_log(config.log.level, config.log.format);
   ProgressBar bar("loading");
   ServeProgram program;
   program.open_model = [&] {

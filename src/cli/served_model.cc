@@ -1,11 +1,15 @@
 #include "omnibus/cli/served_model.h"
 
+#include <cmath>
 #include <fstream>
 #include <sstream>
 
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_split.h>
 #include <fmt/format.h>
 
 #include "omnibus/base/config/option_set.h"
+#include "omnibus/compute/core/compute_pool.h"
 #include "omnibus/compute/worker/worker.h"
 #include "omnibus/control/executor/executor.h"
 #include "omnibus/store/model_files/gguf.h"
@@ -61,6 +65,40 @@ WorkerConfig worker_config(std::shared_ptr<const GgufFile> file, const EngineOpt
 
 }  // namespace
 
+EngineConfig engine_config_of(const EngineOptions& options, int32_t max_model_len) {
+  EngineConfig config;
+  config.max_model_len = max_model_len;
+  config.max_num_seqs = options.max_num_seqs;
+  config.max_num_batched_tokens = options.batched_tokens();
+  config.numerics = numerics_of(options.numerics);
+  if (options.scheduling_policy == SchedulingPolicyOption::kPriority)
+    config.policy = SchedulingPolicy::kPriority;
+  config.prefix_caching = options.enable_prefix_caching;
+  // With a core or two the worker has no time to give to a thread beside it.
+  config.async_scheduling = options.async_scheduling.value_or(available_cores() > 2);
+  config.step_timeout_s = options.step_timeout_s;
+  return config;
+}
+
+StatusOr<FairSharing> parse_fair_sharing(const std::string& shares) {
+  FairSharing sharing;
+  sharing.enabled = shares != "off";
+  if (!sharing.enabled || shares == "equal") return sharing;
+  const std::vector<std::string> parts = absl::StrSplit(shares, ',');
+  for (const std::string& part : parts) {
+    const size_t equals = part.rfind('=');
+    double weight = 0;
+    if (equals == 0 || equals == std::string::npos || !absl::SimpleAtod(part.substr(equals + 1), &weight) ||
+        !(weight > 0) || std::isinf(weight))
+      return absl::InvalidArgumentError(fmt::format(
+          "--fair-sharing: '{}' is not NAME=WEIGHT with a positive weight; or give 'off' or 'equal'", part));
+    const std::string name = part.substr(0, equals);
+    if (!sharing.weights.emplace(name, weight).second)
+      return absl::InvalidArgumentError(fmt::format("--fair-sharing: '{}' stands there twice", name));
+  }
+  return sharing;
+}
+
 StatusOr<std::shared_ptr<const ChatTemplate>> load_chat_template(const std::string& file,
                                                                  const std::string& of_model) {
   std::string source = of_model.empty() ? kChatMlTemplate : of_model;
@@ -102,10 +140,7 @@ StatusOr<ServedModel> open_model(const std::string& name, const EngineOptions& o
   model.defaults = read_sampling_defaults(*file);
   OMNIBUS_ASSIGN_OR_RETURN(model.chat_template, load_chat_template(chat_template_file, spec.chat_template));
   OMNIBUS_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::create(std::move(spec)));
-  model.engine.max_model_len = options.max_model_len.value_or(config.context_length);
-  model.engine.max_num_seqs = options.max_num_seqs;
-  model.engine.max_num_batched_tokens = options.batched_tokens();
-  model.engine.numerics = numerics_of(options.numerics);
+  model.engine = engine_config_of(options, options.max_model_len.value_or(config.context_length));
   OMNIBUS_ASSIGN_OR_RETURN(
       model.worker, make_worker(worker_config(std::move(file), options, model.engine, std::move(progress))));
   return model;
@@ -114,8 +149,9 @@ StatusOr<ServedModel> open_model(const std::string& name, const EngineOptions& o
 StatusOr<std::unique_ptr<AsyncEngine>> start_engine(ServedModel& model, MetricsRegistry* metrics,
                                                     const Clock* clock) {
   model.engine.model_name = model.name;
-  return AsyncEngine::start(model.engine, make_uniproc_executor(std::move(model.worker)), model.tokenizer,
-                            metrics, clock);
+  auto executor = model.engine.async_scheduling ? make_threaded_executor(std::move(model.worker))
+                                                : make_uniproc_executor(std::move(model.worker));
+  return AsyncEngine::start(model.engine, std::move(executor), model.tokenizer, metrics, clock);
 }
 
 }  // namespace omnibus

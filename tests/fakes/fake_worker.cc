@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "omnibus/base/common/rng.h"
@@ -10,6 +11,20 @@ namespace omnibus::fakes {
 namespace {
 
 uint64_t mix(uint64_t hash, TokenId token) { return splitmix64(hash, static_cast<uint64_t>(token) + 1); }
+
+uint64_t mix_text(uint64_t hash, std::string_view text) {
+  for (char c : text) hash = splitmix64(hash, static_cast<unsigned char>(c));
+  return splitmix64(hash, text.size());
+}
+
+// What KV depends on besides the tokens before it.
+uint64_t kv_seed(const Request& request, size_t group) {
+  uint64_t hash = mix_text(group, request.tenant_salt);
+  hash = mix_text(hash, request.adapter ? request.adapter->digest : std::string());
+  for (const MediaItem& item : request.media)
+    hash = mix_text(splitmix64(hash, static_cast<uint64_t>(item.offset)), item.hash);
+  return hash;
+}
 
 uint64_t prefix_hash(std::span<const TokenId> tokens) {
   uint64_t hash = 0;
@@ -75,17 +90,25 @@ Status FakeWorker::allocate_kv(const KVCacheConfig& config) {
 Status FakeWorker::join(const GroupSpec&) {
   digest_ = 0;
   mirror_.clear();
+  prepared_.clear();
+  sampled_.clear();
   return absl::OkStatus();
 }
 
 std::future<StatusOr<PlanDigest>> FakeWorker::prepare(SchedulerOutput plan) {
-  if (Status status = take_plan(plan); !status.ok()) return ready<StatusOr<PlanDigest>>(status);
-  digest_ = digest_plan(digest_, plan);
-  plan_ = std::move(plan);
+  Prepared& step = prepared_.emplace_back();
+  step.plan = std::move(plan);
+  for (const auto& [id, m] : mirror_) step.known[id] = m.known.size();
+  if (prepared_.size() == 1) {
+    if (Status status = take_plan(step); !status.ok()) return ready<StatusOr<PlanDigest>>(status);
+  }
+  digest_ = digest_plan(digest_, step.plan);
   return ready<StatusOr<PlanDigest>>(options_.wrong_digest ? digest_ + 1 : digest_);
 }
 
-Status FakeWorker::take_plan(const SchedulerOutput& plan) {
+Status FakeWorker::take_plan(Prepared& step) {
+  const SchedulerOutput& plan = step.plan;
+  step.taken = true;
   for (const auto* gone : {&plan.finished, &plan.preempted})
     for (RequestId id : *gone)
       if (mirror_.erase(id) == 0) return broken(id, "dropped, but not in the mirror");
@@ -95,12 +118,13 @@ Status FakeWorker::take_plan(const SchedulerOutput& plan) {
     m.known = data.request.prompt_token_ids;
     m.known.insert(m.known.end(), data.output_token_ids.begin(), data.output_token_ids.end());
     m.tables.resize(kv_.groups.size());
+    step.known[data.request.id] = m.known.size();
     if (!mirror_.emplace(data.request.id, std::move(m)).second) return broken(data.request.id, "new twice");
   }
   std::set<RequestId> seen;
   for (const auto& row : plan.rows) {
     if (!seen.insert(row.id).second) return broken(row.id, "two rows in one step");
-    if (Status status = check_row(row); !status.ok()) return status;
+    if (Status status = check_row(step, row); !status.ok()) return status;
   }
   for (const auto& data : plan.new_requests)
     if (seen.count(data.request.id) == 0) return broken(data.request.id, "new without a row");
@@ -111,23 +135,27 @@ Status FakeWorker::take_plan(const SchedulerOutput& plan) {
   return absl::OkStatus();
 }
 
-Status FakeWorker::check_row(const ScheduledRow& row) {
+Status FakeWorker::check_row(const Prepared& step, const ScheduledRow& row) {
   const auto it = mirror_.find(row.id);
   if (it == mirror_.end()) return broken(row.id, "a row for an unknown request");
   Mirror& m = it->second;
   if (row.n_tokens <= 0) return broken(row.id, "an empty row");
+  if (m.is_new) m.computed = static_cast<size_t>(row.base_computed);  // read back before it is believed
+  m.is_new = false;
+  if (m.is_dead) return absl::OkStatus();
   if (static_cast<size_t>(row.base_computed) != m.computed)
     return broken(row.id, "base_computed " + std::to_string(row.base_computed) + ", but " +
                               std::to_string(m.computed) + " tokens are computed");
-  if (!std::holds_alternative<KnownTokens>(row.source)) return broken(row.id, "asynchronous source");
+  if (Status status = check_source(step, row, m); !status.ok()) return status;
   const size_t end = m.computed + static_cast<size_t>(row.n_tokens) - row.drafts.size();
   if (end > m.known.size()) return broken(row.id, "more tokens than known");
   if (row.samples != (end == m.known.size())) return broken(row.id, "wrong samples flag");
   if (!row.samples && !row.drafts.empty()) return broken(row.id, "drafts before the end");
   if (!row.samples && end % static_cast<size_t>(options_.chunk_alignment) != 0)
     return broken(row.id, "prefill cut off its alignment");
-  if (row.new_blocks.size() != m.tables.size()) return broken(row.id, "wrong number of KV groups");
-  for (size_t g = 0; g < m.tables.size(); ++g) {
+  if (!row.new_blocks.empty() && row.new_blocks.size() != m.tables.size())
+    return broken(row.id, "wrong number of KV groups");
+  for (size_t g = 0; g < row.new_blocks.size(); ++g) {
     for (BlockId block : row.new_blocks[g]) {
       if (block < 0 || block >= kv_.num_blocks) return broken(row.id, "block id out of range");
       m.tables[g].push_back(block);
@@ -136,25 +164,57 @@ Status FakeWorker::check_row(const ScheduledRow& row) {
   return absl::OkStatus();
 }
 
-std::future<StatusOr<ModelRunnerOutput>> FakeWorker::commit(StepId id) {
-  if (!(id == plan_.id))
-    return ready<StatusOr<ModelRunnerOutput>>(absl::InternalError("not the prepared step"));
-  if (options_.before_commit) {
-    if (Status status = options_.before_commit(plan_); !status.ok())
-      return ready<StatusOr<ModelRunnerOutput>>(status);
+// A token that a row of an earlier step samples is an input only by way of FromStep, and only when that row
+// gave just this one.
+Status FakeWorker::check_source(const Prepared& step, const ScheduledRow& row, const Mirror& m) const {
+  const auto* from = std::get_if<FromStep>(&row.source);
+  const size_t end = m.computed + static_cast<size_t>(row.n_tokens) - row.drafts.size();
+  if (from == nullptr) {
+    const auto known = step.known.find(row.id);
+    if (known == step.known.end() || end <= known->second) return absl::OkStatus();
+    return broken(row.id, "a token that was not known when the step was planned");
   }
-  return ready(run());
+  const auto it = sampled_.find(from->seq);
+  if (it == sampled_.end() || from->seq >= step.plan.id.seq || from->row < 0 ||
+      static_cast<size_t>(from->row) >= it->second.size())
+    return broken(row.id, "a source that is no step in flight");
+  const Sampled& source = it->second[static_cast<size_t>(from->row)];
+  if (source.id != row.id || source.n_tokens != 1)
+    return broken(row.id, "a source that did not sample one token of it");
+  if (row.n_tokens != 1 || !row.drafts.empty() || source.position != m.computed)
+    return broken(row.id, "a source that sampled another position");
+  return absl::OkStatus();
 }
 
-StatusOr<ModelRunnerOutput> FakeWorker::run() {
+std::future<StatusOr<ModelRunnerOutput>> FakeWorker::commit(StepId id) {
+  if (prepared_.empty() || !(id == prepared_.front().plan.id))
+    return ready<StatusOr<ModelRunnerOutput>>(absl::InternalError("not the oldest prepared step"));
+  Prepared& step = prepared_.front();
+  if (options_.before_commit) {
+    if (Status status = options_.before_commit(step.plan); !status.ok())
+      return ready<StatusOr<ModelRunnerOutput>>(status);
+  }
+  if (!step.taken) {
+    if (Status status = take_plan(step); !status.ok()) return ready<StatusOr<ModelRunnerOutput>>(status);
+  }
+  auto output = run(step.plan);
+  prepared_.pop_front();
+  return ready(std::move(output));
+}
+
+StatusOr<ModelRunnerOutput> FakeWorker::run(const SchedulerOutput& plan) {
+  constexpr size_t kStepsKept = 16;
   ModelRunnerOutput output;
-  output.id = plan_.id;
-  for (const auto& row : plan_.rows) {
+  output.id = plan.id;
+  std::vector<Sampled>& sampled = sampled_[plan.id.seq];
+  for (const auto& row : plan.rows) {
     auto out = run_row(row);
     if (!out.ok()) return out.status();
+    sampled.push_back({row.id, out->tokens.size(), mirror_.at(row.id).known.size() - 1});
     output.rows.push_back(std::move(out).value());
   }
-  completed_ = plan_.id.seq;
+  if (sampled_.size() > kStepsKept) sampled_.erase(sampled_.begin());
+  completed_ = plan.id.seq;
   return output;
 }
 
@@ -162,12 +222,17 @@ StatusOr<RowOutput> FakeWorker::run_row(const ScheduledRow& row) {
   Mirror& m = mirror_.at(row.id);
   RowOutput out;
   out.id = row.id;
+  if (m.is_dead) {
+    out.status = RowStatus::kNumericError;
+    return out;
+  }
   if (Status status = write_and_read_kv(m, row); !status.ok()) return status;
   add_prompt_logprobs(m, row, out);
   m.computed += static_cast<size_t>(row.n_tokens);
   if (!row.samples) return out;
   if (options_.is_nan && options_.is_nan(m.request, m.known.size() - m.request.prompt_token_ids.size())) {
     out.status = RowStatus::kNumericError;
+    m.is_dead = true;
     return out;
   }
   sample(m, row, out);
@@ -184,7 +249,7 @@ Status FakeWorker::write_and_read_kv(Mirror& m, const ScheduledRow& row) {
     auto& slots = slots_[slots_of_group_[g]];
     const size_t per_block = static_cast<size_t>(kv_.groups[g].tokens_per_block);
     if (m.tables[g].size() * per_block < end) return broken(row.id, "too few blocks");
-    uint64_t hash = g;
+    uint64_t hash = kv_seed(m.request, g);
     for (size_t p = 0; p < end; ++p) {
       hash = mix(hash, inputs[p]);
       auto& block = slots[m.tables[g][p / per_block]];

@@ -1,10 +1,15 @@
 // FakeWorker: a WorkerBase without a model. Its tokens have a closed form, a hash of everything before them,
 // so that any wrong, lost or repeated token shows. It keeps a mirror like a real worker and a KV cache whose
 // slots hold the hash of their prefix: a step that reads a slot written by another request, or never written,
-// fails with INTERNAL. So do plans that break the contract (gaps, unknown ids, limits).
+// fails with INTERNAL. So do plans that break the contract (gaps, unknown ids, limits), and requests that are
+// given the KV of another adapter, salt or medium.
+//
+// Any number of steps may be prepared before the first is committed; they run in order. A plan that is
+// prepared behind another is taken into the mirror when its turn comes, so its faults show at its commit.
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -63,12 +68,27 @@ class FakeWorker final : public WorkerBase {
     Request request;
     std::vector<TokenId> known;
     size_t computed = 0;
+    bool is_new = true;                        // no row yet: its first may begin behind a cached prefix
+    bool is_dead = false;                      // a row of it failed
     size_t steps = 0;                          // sampled so far in this life
     std::vector<std::vector<BlockId>> tables;  // per group
   };
-  Status take_plan(const SchedulerOutput& plan);
-  Status check_row(const ScheduledRow& row);
-  StatusOr<ModelRunnerOutput> run();
+  struct Prepared {
+    SchedulerOutput plan;
+    // Per request: tokens that were known when the plan was made; only these need no FromStep.
+    std::map<RequestId, size_t> known;
+    bool taken = false;
+  };
+  // What a row gave, for those that name it as their source.
+  struct Sampled {
+    RequestId id = 0;
+    size_t n_tokens = 0;
+    size_t position = 0;  // of the token
+  };
+  Status take_plan(Prepared& step);
+  Status check_row(const Prepared& step, const ScheduledRow& row);
+  Status check_source(const Prepared& step, const ScheduledRow& row, const Mirror& mirror) const;
+  StatusOr<ModelRunnerOutput> run(const SchedulerOutput& plan);
   StatusOr<RowOutput> run_row(const ScheduledRow& row);
   Status write_and_read_kv(Mirror& mirror, const ScheduledRow& row);
   TokenId next_token(const Mirror& mirror) const;
@@ -80,7 +100,8 @@ class FakeWorker final : public WorkerBase {
   std::vector<std::map<BlockId, std::vector<uint64_t>>> slots_;  // per block size: prefix hashes
   std::vector<size_t> slots_of_group_;
   std::map<RequestId, Mirror> mirror_;
-  SchedulerOutput plan_;
+  std::deque<Prepared> prepared_;                     // oldest first
+  std::map<uint64_t, std::vector<Sampled>> sampled_;  // by step: the last few
   PlanDigest digest_ = 0;
   std::atomic<uint64_t> completed_{0};
   std::atomic<uint64_t> aborted_epoch_{0};

@@ -88,6 +88,7 @@ std::future<StatusOr<ModelRunnerOutput>> ReplayWorker::commit(StepId id) {
   if (!(id == plan_.id)) return ready<ModelRunnerOutput>(absl::InternalError("not the prepared step"));
   ModelRunnerOutput output;
   output.id = id;
+  if (Status status = check_sources(); !status.ok()) return ready<ModelRunnerOutput>(status);
   int64_t delay_ms = 0;
   bool twice = false;
   for (const ScheduledRow& row : plan_.rows) {
@@ -101,6 +102,9 @@ std::future<StatusOr<ModelRunnerOutput>> ReplayWorker::commit(StepId id) {
     }
     auto out = run_row(row);
     if (!out.ok()) return ready<ModelRunnerOutput>(out.status());
+    Sequence& sequence = it->second;
+    if (!out->tokens.empty()) sequence.last_sampled = {id.seq, static_cast<int32_t>(output.rows.size())};
+    sequence.failed = out->status != RowStatus::kOk;
     output.rows.push_back(*std::move(out));
   }
   if (delay_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
@@ -108,6 +112,18 @@ std::future<StatusOr<ModelRunnerOutput>> ReplayWorker::commit(StepId id) {
   completed_ = id.seq;
   last_ = output;
   return ready<ModelRunnerOutput>(std::move(output));
+}
+
+Status ReplayWorker::check_sources() const {
+  for (const ScheduledRow& row : plan_.rows) {
+    const auto* from = std::get_if<FromStep>(&row.source);
+    const auto it = sequences_.find(row.id);
+    if (from == nullptr || it == sequences_.end() || it->second.failed) continue;
+    const FromStep& last = it->second.last_sampled;
+    if (from->seq != last.seq || from->row != last.row)
+      return absl::InternalError("a row takes its input from a step that did not give the last token");
+  }
+  return {};
 }
 
 StatusOr<RowOutput> ReplayWorker::run_row(const ScheduledRow& row) {

@@ -35,9 +35,13 @@ class ReplayWorker final : public WorkerBase {
     const ReplayBehaviour* behaviour = nullptr;  // nullptr: EOS at once
     std::vector<TokenId> known;                  // prompt and output
     size_t steps = 0;
+    FromStep last_sampled;  // row that gave the last token
+    bool failed = false;
     size_t n_output() const { return known.size() - request.prompt_token_ids.size(); }
   };
 
+  // A FromStep source must be the row that gave the request's last token.
+  Status check_sources() const;
   StatusOr<RowOutput> run_row(const ScheduledRow& row);
   StatusOr<TokenId> draw_next(Sequence& sequence, RowOutput& out);
   // Logits of the next position: the script's row, or the scripted token alone.

@@ -1,5 +1,6 @@
 """Servers under test: started on a free loopback port, stopped with SIGTERM, log kept for failures."""
 
+import json
 import os
 import re
 import signal
@@ -52,6 +53,20 @@ class Server:
 
     def log(self):
         return self.log_path.read_text(errors="replace")[-4000:]
+
+    def json_log(self):
+        """Every line of the log, of a server with --log-format json: whole lines, each an object with ts, level, msg."""
+        text = self.log_path.read_text(encoding="utf-8")
+        lines = [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+        for line in lines:
+            assert list(line)[:3] == ["ts", "level", "msg"] and line["level"] in ("debug", "info", "warning", "error"), line
+            assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line["ts"]), line
+        return lines
+
+    def logged_requests(self, request_id=None):
+        """The log's lines about requests that ended; of this id, if one is given."""
+        lines = [line for line in self.json_log() if line["msg"] == "request finished"]
+        return [line for line in lines if request_id is None or line["request_id"] == request_id]
 
     def terminate(self):
         self.process.send_signal(signal.SIGTERM)

@@ -1,4 +1,5 @@
 // omnibus-replay --script FILE [any option of `omnibus serve`]: the real server around a scripted worker.
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <sstream>
@@ -17,18 +18,30 @@
 namespace omnibus {
 namespace {
 
-StatusOr<ServedModel> replay_model(const std::string& path, const ServeConfig& config) {
+// The scheduler plans the step after next on the understanding that each step gives a request one token.
+Status resolve_async(const fakes::ReplayScript& script, ServeConfig& config) {
+  const bool several = std::any_of(script.behaviours.begin(), script.behaviours.end(), [](const auto& b) {
+    return std::any_of(b.k.begin(), b.k.end(), [](int32_t k) { return k > 1; });
+  });
+  if (!several) return {};
+  if (config.engine.async_scheduling.value_or(false))
+    return absl::InvalidArgumentError(
+        "--script: k > 1 gives several tokens a step, which --async-scheduling cannot plan ahead of");
+  config.engine.async_scheduling = false;
+  return {};
+}
+
+StatusOr<ServedModel> replay_model(const std::string& path, ServeConfig& config) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return absl::NotFoundError(fmt::format("--script: cannot read '{}'", path));
   std::ostringstream text;
   text << in.rdbuf();
   OMNIBUS_ASSIGN_OR_RETURN(fakes::ReplayScript script, fakes::parse_replay_script(text.str()));
+  OMNIBUS_RETURN_IF_ERROR(resolve_async(script, config));
   ServedModel model;
   model.name = "replay";
   model.description = fmt::format("{} behaviours", script.behaviours.size());
-  model.engine.max_model_len = config.engine.max_model_len.value_or(script.max_model_len);
-  model.engine.max_num_seqs = config.engine.max_num_seqs;
-  model.engine.max_num_batched_tokens = config.engine.batched_tokens();
+  model.engine = engine_config_of(config.engine, config.engine.max_model_len.value_or(script.max_model_len));
   model.engine.check_integrity = true;
   model.tokenizer = script.tokenizer;
   model.defaults = script.sampling;

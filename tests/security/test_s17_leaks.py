@@ -100,8 +100,10 @@ def test_s17_label_sets_are_closed(own_replay):
             name = "".join(rng.choice("ABCDEFGHIJ") for _ in range(8))
             exchange(server, request_bytes(name, "/" + name))
             exchange(server, request_bytes(name, "/v1/models", [f"Origin: http://{name}"]))
-            answer = exchange(server, request_bytes("POST", "/v1/completions", body=b'{"prompt":"hi","model":"%s"}' % name.encode()))
-            assert answer[0] == 404
+            for path in ("/v1/completions", "/api/generate"):
+                headers = [f"X-Request-Id: {name}", f"X-Deadline: {name}"[: rng.choice([0, 40])] or "X-A: b", f"Traceparent: {name}"]
+                body = b'{"prompt":"hi","model":"%s"}' % name.encode()
+                assert exchange(server, request_bytes("POST", path, headers, body))[0] in (400, 404)
 
     abuse(5)
     series()  # /metrics has a series of its own from now on

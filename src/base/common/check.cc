@@ -1,13 +1,20 @@
 #include "omnibus/base/common/check.h"
 
-#include <cstdio>
 #include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "omnibus/base/common/log.h"
 
 namespace omnibus::internal {
 
 void check_failed(const char* file, int line, const char* expression, std::string_view message) {
-  std::fprintf(stderr, "omnibus: check failed at %s:%d: %s: %.*s\n", file, line, expression,
-               static_cast<int>(message.size()), message.data());
+  const std::string text = fmt::format("check failed at {}:{}: {}: {}", file, line, expression, message);
+  if (log_is_json()) {
+    log_line(LogLevel::kError, text);
+  } else {
+    fmt::print(stderr, "omnibus: {}\n", text);
+  }
   std::abort();
 }
 

@@ -53,19 +53,34 @@ Status InputBatch::check_new(const NewRequestData& data) const {
   return absl::OkStatus();
 }
 
+// Steps run one after the other, so the token of the step named is the last that the mirror has; that it is
+// the right one shows in where it came from.
+Status InputBatch::check_source(const ScheduledRow& row, const RequestState* state) {
+  const auto* from = std::get_if<FromStep>(&row.source);
+  if (from == nullptr) return absl::OkStatus();
+  if (state == nullptr) return invalid(row.id, "a new request that takes its input from step {}", from->seq);
+  if (from->seq != state->last_sampled.seq || from->row != state->last_sampled.row)
+    return invalid(row.id, "input from row {} of step {}, but its last token is of row {} of step {}",
+                   from->row, from->seq, state->last_sampled.row, state->last_sampled.seq);
+  return absl::OkStatus();
+}
+
 Status InputBatch::check_row(const ScheduledRow& row, int32_t known, int32_t computed,
                              const RequestState* state) const {
   const int64_t drafts = static_cast<int64_t>(row.drafts.size());
   const int64_t end = int64_t{row.base_computed} + row.n_tokens;
+  // Planned before the scheduler heard of the failure; no token is there to go on from.
+  const bool is_void = state != nullptr && state->failed();
+  if (!is_void) OMNIBUS_RETURN_IF_ERROR(check_source(row, state));
   if (row.adapter_slot != -1) return invalid(row.id, "adapters are not built");
   if (row.n_tokens < 1 || drafts >= row.n_tokens)
     return invalid(row.id, "{} tokens with {} drafts", row.n_tokens, drafts);
-  if (row.base_computed < 0 || row.base_computed > computed)
+  if (row.base_computed < 0 || (!is_void && row.base_computed > computed))
     return invalid(row.id, "base_computed {}, but only {} tokens have been computed", row.base_computed,
                    computed);
-  if (end - drafts > known)
+  if (!is_void && end - drafts > known)
     return invalid(row.id, "tokens up to {} scheduled, {} are known", end - drafts, known);
-  if (row.samples != (end - drafts == known) || (drafts > 0 && !row.samples))
+  if (!is_void && (row.samples != (end - drafts == known) || (drafts > 0 && !row.samples)))
     return invalid(row.id, "samples is {} at {} of {} known tokens with {} drafts", row.samples, end, known,
                    drafts);
   if (end > limits_.max_model_len)

@@ -10,6 +10,7 @@
 #include "omnibus/compute/ops/head.h"
 #include "omnibus/contract/kv_spec/kv_cache_config.h"
 #include "omnibus/contract/request/request.h"
+#include "omnibus/contract/step/model_runner_output.h"
 #include "omnibus/contract/step/scheduler_output.h"
 
 namespace omnibus {
@@ -23,6 +24,8 @@ struct RequestState {
   std::vector<TokenId> tokens;  // prompt, then output
   int32_t prompt_length = 0;
   int32_t computed = 0;                      // tokens whose KV is valid
+  FromStep last_sampled;                     // row that gave the last token; seq 0: none has
+  RowStatus failure = RowStatus::kOk;        // of an earlier row: nothing more is computed for it
   std::vector<std::vector<BlockId>> tables;  // block ids by KV group
   std::vector<uint32_t> allowed_mask;        // of allowed_token_ids; empty: all
   std::vector<int32_t> stop_ids;             // EOS and stop ids, banned before min_tokens
@@ -31,6 +34,7 @@ struct RequestState {
   std::unordered_map<TokenId, size_t> count_index;
 
   int32_t known() const { return static_cast<int32_t>(tokens.size()); }
+  bool failed() const { return failure != RowStatus::kOk; }
   int32_t output_length() const { return known() - prompt_length; }
   // Appends a sampled token.
   void append(TokenId token);
@@ -59,6 +63,7 @@ class InputBatch {
   Status check(const SchedulerOutput& plan) const;
   Status check_new(const NewRequestData& data) const;
   Status check_row(const ScheduledRow& row, int32_t known, int32_t computed, const RequestState* state) const;
+  static Status check_source(const ScheduledRow& row, const RequestState* state);
   void drop(RequestId id);
   void add(const NewRequestData& data);
 

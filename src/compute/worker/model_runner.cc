@@ -158,6 +158,8 @@ StatusOr<ModelRunnerOutput> ModelRunner::run(const SchedulerOutput& plan,
   output.rows.resize(plan.rows.size());
   for (size_t i = 0; i < plan.rows.size(); ++i) output.rows[i].id = plan.rows[i].id;
   if (plan.rows.empty()) return output;
+  if (std::any_of(states.begin(), states.end(), [](const RequestState* s) { return s->failed(); }))
+    return run_without_failed(plan, states, tp);
 
   ForwardBatch batch = arrays_.build(plan.rows, states);
   batch.tp = tp;
@@ -171,6 +173,35 @@ StatusOr<ModelRunnerOutput> ModelRunner::run(const SchedulerOutput& plan,
     const auto accepted = std::max(0, static_cast<int32_t>(out.tokens.size()) - 1);
     states[i]->computed = row.base_computed + row.n_tokens - drafts + accepted;
     for (TokenId token : out.tokens) states[i]->append(token);
+    if (!out.tokens.empty()) states[i]->last_sampled = {plan.id.seq, static_cast<int32_t>(i)};
+    states[i]->failure = out.status;
+  }
+  return output;
+}
+
+// Rows of requests that failed in a step before are answered with that failure.
+StatusOr<ModelRunnerOutput> ModelRunner::run_without_failed(const SchedulerOutput& plan,
+                                                            std::span<RequestState* const> states,
+                                                            Communicator* tp) {
+  SchedulerOutput rest;
+  rest.id = plan.id;
+  rest.numerics = plan.numerics;
+  std::vector<RequestState*> rest_states;
+  ModelRunnerOutput output;
+  output.id = plan.id;
+  output.rows.resize(plan.rows.size());
+  for (size_t i = 0; i < plan.rows.size(); ++i) {
+    output.rows[i].id = plan.rows[i].id;
+    output.rows[i].status = states[i]->failure;
+    if (states[i]->failed()) continue;
+    rest.rows.push_back(plan.rows[i]);
+    rest_states.push_back(states[i]);
+  }
+  OMNIBUS_ASSIGN_OR_RETURN(ModelRunnerOutput done, run(rest, rest_states, tp));
+  for (size_t i = 0, next = 0; i < plan.rows.size(); ++i) {
+    if (output.rows[i].status != RowStatus::kOk) continue;
+    output.rows[i] = std::move(done.rows[next++]);
+    if (!output.rows[i].tokens.empty()) states[i]->last_sampled = {plan.id.seq, static_cast<int32_t>(i)};
   }
   return output;
 }

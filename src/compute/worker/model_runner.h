@@ -38,6 +38,8 @@ class ModelRunner {
   explicit ModelRunner(ModelInstance& instance, StepArrays arrays)
       : instance_(&instance), arrays_(std::move(arrays)) {}
 
+  StatusOr<ModelRunnerOutput> run_without_failed(const SchedulerOutput& plan,
+                                                 std::span<RequestState* const> states, Communicator* tp);
   void collect_jobs(const SchedulerOutput& plan, std::span<RequestState* const> states);
   void fill_banned(const HeadJob& job, const ScheduledRow& row, const RequestState& state,
                    std::vector<int32_t>& banned) const;

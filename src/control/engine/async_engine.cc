@@ -3,35 +3,49 @@
 #include <algorithm>
 #include <exception>
 #include <future>
+#include <limits>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "omnibus/base/common/check.h"
 
+#include "admission.h"
 #include "engine_core.h"
-#include "submit_checks.h"
+#include "engine_loop.h"
+#include "engine_monitor.h"
 
 namespace omnibus {
 namespace {
 
-// A step may take this long before the server calls itself stuck. A big chunk of a big model on few cores
-// takes minutes; a restart by an impatient supervisor would only begin it again.
-constexpr MonotonicNs kStallNs = 300'000'000'000;
 // After a drain's limit: time for the aborted streams to hear of it.
 constexpr std::chrono::milliseconds kAbortGrace{1000};
 constexpr std::chrono::seconds kControlLimit{30};  // for a command that waits for the step in flight
-constexpr int64_t kWaitingPromptPerKv = 4;         // prompt tokens that may wait, in KV capacities
+// Admission bounds what is in the inbox: an open sequence is submitted, cancelled and finished once each.
+constexpr size_t kInboxCapacity = std::numeric_limits<size_t>::max();
 
-Status draining() {
+Status unavailable(const char* what) {
   ErrorDetail detail;
   detail.retry_after_ms = 1000;
-  return with_detail(absl::UnavailableError("the server is shutting down"), detail);
+  return with_detail(absl::UnavailableError(what), detail);
 }
 
-RequestLimits limits_of(const EngineConfig& config, const Scheduler& scheduler) {
-  return {config.max_num_seqs + config.max_waiting_requests,
-          (kWaitingPromptPerKv + 1) * scheduler.kv().capacity_tokens()};
+Status draining() { return unavailable("the server is shutting down"); }
+
+Status check_limits(const EngineLimits& limits) {
+  if (limits.max_waiting_requests < 0)
+    return absl::InvalidArgumentError("max_waiting_requests must not be negative");
+  if (limits.max_waiting_tokens < 0)
+    return absl::InvalidArgumentError("max_waiting_tokens must not be negative");
+  for (const auto& [tenant, weight] : limits.fair_sharing.weights)
+    if (!(weight > 0))
+      return absl::InvalidArgumentError("fair_sharing: the weight of " + tenant + " must be positive");
+  return absl::OkStatus();
+}
+
+int32_t steps_in_flight(const EngineConfig& config, const Executor& executor) {
+  return config.async_scheduling ? executor.max_concurrent_batches() : 1;
 }
 
 class AsyncEngineImpl final : public AsyncEngine {
@@ -52,22 +66,27 @@ class AsyncEngineImpl final : public AsyncEngine {
         total_blocks_(parts.scheduler->kv().total_blocks()),
         executor_(std::move(parts.executor)),
         scheduler_(std::move(parts.scheduler)),
-        ledger_(limits_of(config_, *scheduler_), clock),
-        inbox_(inbox_capacity(config_)),
-        metrics_(*registry, config_.model_name),
+        ledger_(ledger_limits(config_, *scheduler_), clock),
+        admission_({scheduler_.get(), tokenizer_.get(), &ledger_, clock}),
+        inbox_(kInboxCapacity),
+        metrics_(*registry, config_.model_name, config_.max_model_len),
         outputs_(std::max(config_.text_threads, 1), tokenizer_, &ledger_, metrics_,
                  [this](RequestId id, int32_t n_tokens) {
                    send(FinishCommand{id, n_tokens});
                  }),
         core_(core_parts(), metrics_) {
+    publish_engine_info(*registry, config_, total_blocks_);
     executor_->set_failure_callback([this](Status why) { send(FailCommand{std::move(why)}); });
   }
 
   ~AsyncEngineImpl() override {
     ledger_.stop_admission(draining());
-    if (!thread_.joinable()) return;
-    send(StopCommand{absl::UnavailableError("the server is shutting down")});
-    thread_.join();
+    monitor_.reset();
+    if (thread_.joinable()) {
+      send(StopCommand{draining()});
+      thread_.join();
+    }
+    executor_.reset();  // its thread may report a failure until then
   }
 
   Status warm_up_and_run() {
@@ -77,31 +96,22 @@ class AsyncEngineImpl final : public AsyncEngine {
     thread_ = std::thread([this, warm = std::move(warm)]() mutable {
       const Status status = warm_up();
       warm.set_value(status);
-      if (status.ok()) core_.run();
+      if (status.ok()) run_engine(core_, inbox_);
     });
-    return result.get();
+    OMNIBUS_RETURN_IF_ERROR(result.get());
+    monitor_.emplace(&state_, clock_, [this](uint64_t number) { send(PingCommand{number}); });
+    return absl::OkStatus();
   }
 
   StatusOr<RequestId> submit(GenerateRequest request, OutputSink sink) override {
-    const auto prompt_tokens = static_cast<int64_t>(request.prompt_token_ids.size());
-    OMNIBUS_RETURN_IF_ERROR(scheduler_->can_serve(prompt_tokens));
-    OMNIBUS_RETURN_IF_ERROR(
-        check_request(request, tokenizer_->vocab_size(), tokenizer_->spec().end_of_generation));
-    const RequestId id = next_id_.fetch_add(static_cast<RequestId>(request.n));
-    auto parent = std::make_shared<ParentRequest>();
-    parent->id = id;
-    parent->n = request.n;
-    parent->prompt_tokens = static_cast<int32_t>(prompt_tokens);
-    parent->sampling = request.sampling;
-    parent->stops = std::make_shared<StopAutomaton>(request.sampling.stop);
-    parent->reasoning = request.reasoning;
-    parent->sink = std::move(sink);
-    OMNIBUS_RETURN_IF_ERROR(ledger_.open(id, request.n, parent->prompt_tokens));
-    SubmitCommand command;
-    command.parent = std::move(parent);
-    command.choices = fan_out(request, id, scheduler_->max_output_tokens(prompt_tokens),
-                              tokenizer_->spec().end_of_generation, clock_->now_ns());
-    send(std::move(command));
+    StatusOr<SubmitCommand> command = unavailable("the server is stalled");
+    if (!monitor_->stalled()) command = admission_.admit(std::move(request), std::move(sink));
+    if (!command.ok()) {
+      metrics_.add_refusal(command.status());
+      return command.status();
+    }
+    const RequestId id = command->parent->id;
+    send(*std::move(command));
     return id;
   }
 
@@ -125,11 +135,10 @@ class AsyncEngineImpl final : public AsyncEngine {
     health.steps = state_.steps;
     health.total_blocks = total_blocks_;
     health.used_blocks = state_.used_blocks;
-    const MonotonicNs busy_since = state_.busy_since_ns;
     if (const Status failure = state_.failure(); !failure.ok()) {
       health.trouble = EngineTrouble::kFailed;
       health.reason = "failed: " + status_message(failure);
-    } else if (busy_since != 0 && clock_->now_ns() - busy_since > kStallNs) {
+    } else if (monitor_->stalled()) {
       health.trouble = EngineTrouble::kStalled;
       health.reason = "stalled";
     } else if (health.draining) {
@@ -139,6 +148,15 @@ class AsyncEngineImpl final : public AsyncEngine {
     return health;
   }
 
+  Status set_limits(const EngineLimits& limits) override {
+    OMNIBUS_RETURN_IF_ERROR(check_limits(limits));
+    EngineConfig changed = config_;
+    changed.max_waiting_requests = limits.max_waiting_requests;
+    changed.max_waiting_tokens = limits.max_waiting_tokens;
+    ledger_.set_limits(ledger_limits(changed, *scheduler_));
+    return absl::OkStatus();
+  }
+
   const EngineConfig& config() const override { return config_; }
   const MemoryPlan& memory_plan() const override { return plan_; }
   const Tokenizer& tokenizer() const override { return *tokenizer_; }
@@ -146,7 +164,7 @@ class AsyncEngineImpl final : public AsyncEngine {
   bool drain(std::chrono::milliseconds limit) override {
     ledger_.stop_admission(draining());
     if (ledger_.wait_empty(limit)) return true;
-    send(AbortAllCommand{absl::UnavailableError("the server is shutting down")});
+    send(AbortAllCommand{draining()});
     ledger_.wait_empty(kAbortGrace);
     return false;
   }
@@ -160,23 +178,17 @@ class AsyncEngineImpl final : public AsyncEngine {
     }
   }
 
-  // During one step every open sequence may be cancelled and finish, and as many new ones come in and be
-  // cancelled; the rest is for control.
-  static size_t inbox_capacity(const EngineConfig& config) {
-    return 4 * (static_cast<size_t>(config.max_num_seqs) + static_cast<size_t>(config.max_waiting_requests)) +
-           64;
-  }
-
   EngineCoreParts core_parts() {
     EngineCoreParts parts;
     parts.scheduler = scheduler_.get();
     parts.executor = executor_.get();
     parts.outputs = &outputs_;
     parts.ledger = &ledger_;
-    parts.inbox = &inbox_;
     parts.state = &state_;
     parts.clock = clock_;
     parts.vocab_size = tokenizer_->vocab_size();
+    parts.max_steps_in_flight = steps_in_flight(config_, *executor_);
+    parts.step_timeout_ns = static_cast<int64_t>(config_.step_timeout_s * 1e9);
     parts.check_integrity = config_.check_integrity;
     return parts;
   }
@@ -191,17 +203,18 @@ class AsyncEngineImpl final : public AsyncEngine {
   const std::shared_ptr<const Tokenizer> tokenizer_;
   const Clock* const clock_;
   const int32_t total_blocks_;
-  const std::unique_ptr<Executor> executor_;
+  std::unique_ptr<Executor> executor_;
   const std::unique_ptr<Scheduler>
       scheduler_;  // the engine thread's, but for what it documents as thread-safe
-  std::atomic<RequestId> next_id_{1};
   EngineState state_;
   RequestLedger ledger_;
+  Admission admission_;
   EngineInbox inbox_;
   EngineMetrics metrics_;
   OutputProcessor outputs_;
   EngineCore core_;
   std::thread thread_;
+  std::optional<EngineMonitor> monitor_;  // from the end of the warm-up on
 };
 
 StatusOr<std::unique_ptr<AsyncEngine>> start_engine(AsyncEngineImpl::Parts parts, MetricsRegistry* metrics,
@@ -214,6 +227,11 @@ StatusOr<std::unique_ptr<AsyncEngine>> start_engine(AsyncEngineImpl::Parts parts
   config.max_num_batched_tokens = c.max_num_batched_tokens;
   config.numerics = c.numerics;
   config.epoch = parts.executor->epoch();
+  config.policy = c.policy;
+  config.fair_sharing = c.fair_sharing;
+  config.prefix_caching = c.prefix_caching;
+  config.max_steps_in_flight = steps_in_flight(c, *parts.executor);
+  config.from_step = config.max_steps_in_flight > 1;
   OMNIBUS_ASSIGN_OR_RETURN(parts.scheduler, Scheduler::create(config, parts.plan.kv, clock));
   auto engine = std::make_unique<AsyncEngineImpl>(std::move(parts), metrics, clock);
   OMNIBUS_RETURN_IF_ERROR(engine->warm_up_and_run());
@@ -226,8 +244,10 @@ StatusOr<std::unique_ptr<AsyncEngine>> AsyncEngine::start(const EngineConfig& co
                                                           std::unique_ptr<Executor> executor,
                                                           std::shared_ptr<const Tokenizer> tokenizer,
                                                           MetricsRegistry* metrics, const Clock* clock) {
-  if (config.max_waiting_requests < 0)
-    return absl::InvalidArgumentError("max_waiting_requests must not be negative");
+  OMNIBUS_RETURN_IF_ERROR(
+      check_limits({config.max_waiting_requests, config.max_waiting_tokens, config.fair_sharing}));
+  if (config.async_scheduling && executor->max_concurrent_batches() < 2)
+    return absl::InvalidArgumentError("async_scheduling needs an executor that takes a step while one runs");
   AsyncEngineImpl::Parts parts;
   parts.config = config;
   parts.executor = std::move(executor);

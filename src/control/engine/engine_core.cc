@@ -1,21 +1,15 @@
 #include "engine_core.h"
 
 #include <algorithm>
-#include <exception>
 #include <string>
 #include <utility>
 
 #include "omnibus/base/common/check.h"
 #include "omnibus/base/common/log.h"
+#include "omnibus/base/common/mutant.h"
 
 namespace omnibus {
 namespace {
-
-#ifdef NDEBUG
-constexpr bool kCheckWhenIdle = false;
-#else
-constexpr bool kCheckWhenIdle = true;
-#endif
 
 Status check_tokens(const ModelRunnerOutput& output, int32_t vocab_size) {
   for (const RowOutput& row : output.rows)
@@ -48,75 +42,124 @@ Status EngineCore::warm_up() {
   sampling.max_tokens = std::min(2, p_.scheduler->max_output_tokens(prompt_tokens));
   request.params = sampling;
   p_.scheduler->add(std::move(request));
-  while (p_.scheduler->has_work()) {
-    OMNIBUS_ASSIGN_OR_RETURN(const auto events, step());
+  while (p_.scheduler->has_work() || step_in_flight()) {
+    OMNIBUS_RETURN_IF_ERROR(launch_one().status());
+    OMNIBUS_ASSIGN_OR_RETURN(const auto events, take_oldest());
     for (const SequenceEvent& event : events) OMNIBUS_RETURN_IF_ERROR(event.status);
   }
-  publish();
+  warm_ = true;
+  flush();
   return p_.scheduler->check_integrity();
 }
 
-void EngineCore::run() {
-  bool more = true;
-  while (more) {
-    try {
-      more = turn();
-    } catch (const std::exception& e) {
-      fail(absl::InternalError(std::string("exception in the engine thread: ") + e.what()));
-    }
-  }
-  p_.outputs->flush();
+bool EngineCore::handle(EngineCommand& command) {
+  return std::visit([this](auto& c) { return take(c); }, command);
 }
 
-bool EngineCore::turn() {
-  p_.state->busy_since_ns = p_.clock->now_ns();
-  while (auto command = p_.inbox->try_pop())
-    if (!dispatch(**command)) return false;
-  if (!failed_) {
-    for (SequenceEvent& event : p_.scheduler->expire()) post(std::move(event));
+void EngineCore::expire() {
+  if (failed_) return;
+  for (SequenceEvent& event : p_.scheduler->expire()) post(std::move(event));
+}
+
+bool EngineCore::launch() {
+  bool launched = false;
+  while (!failed_ && static_cast<int32_t>(in_flight_.size()) < p_.max_steps_in_flight) {
+    const StatusOr<bool> more = launch_one();
+    if (!more.ok()) {
+      fail(more.status());
+      return launched;
+    }
+    if (!*more) return launched;
+    launched = true;
   }
-  if (failed_ || !p_.scheduler->has_work()) {
-    idle();
-    auto command = p_.inbox->pop();
-    p_.state->busy_since_ns = p_.clock->now_ns();
-    return command && dispatch(**command);
+  return launched;
+}
+
+StatusOr<bool> EngineCore::launch_one() {
+  if (!p_.scheduler->has_work()) return false;
+  const MonotonicNs began = p_.clock->now_ns();
+  SchedulerOutput plan = p_.scheduler->schedule();
+  if (plan.rows.empty()) {
+    if (in_flight_.empty()) return absl::InternalError("the scheduler has work but plans no step");
+    return false;
   }
-  auto events = step();
-  if (!events.ok()) {
-    fail(events.status());
-    return true;
+  StepInFlight step;
+  step.launched_ns = p_.clock->now_ns();
+  step.host_ns = step.launched_ns - began;
+  step.load = load_of(plan);
+  step.allowed_ns =
+      warm_ ? allowed_step_ns(cost_.predict_ns(step.load), p_.step_timeout_ns) : kFirstStepsAllowedNs;
+  // What the update reads of a plan. Prompts and blocks are the worker's: copies of them would cost more than
+  // all the rest of a step.
+  step.plan.id = plan.id;
+  step.plan.rows.reserve(plan.rows.size());
+  for (const ScheduledRow& row : plan.rows) {
+    ScheduledRow& kept = step.plan.rows.emplace_back();
+    kept.id = row.id;
+    kept.base_computed = row.base_computed;
+    kept.n_tokens = row.n_tokens;
+    kept.source = row.source;
+    kept.drafts = row.drafts;
+    kept.samples = row.samples;
   }
-  for (SequenceEvent& event : *events) post(std::move(event));
-  publish();  // before the flush: who sees an end sees the counts without it
-  p_.outputs->flush();
+  in_flight_.push_back(std::move(step));
+  if (in_flight_.size() == 1) watch_oldest(in_flight_.back().launched_ns);
+  in_flight_.back().result = p_.executor->execute(std::move(plan));
   return true;
 }
 
-void EngineCore::idle() {
-  publish();
-  p_.outputs->flush();
-  if (kCheckWhenIdle && !failed_) {
-    if (const Status status = p_.scheduler->check_integrity(); !status.ok()) fail(status);
-  }
-  p_.state->busy_since_ns = 0;
+// One step runs at a time: the next begins when the one before it has ended.
+void EngineCore::watch_oldest(MonotonicNs since) {
+  if (in_flight_.empty()) return p_.state->set_watch({});
+  p_.state->set_watch({in_flight_.front().plan.id.seq, since, in_flight_.front().allowed_ns});
 }
 
-StatusOr<std::vector<SequenceEvent>> EngineCore::step() {
-  const SchedulerOutput plan = p_.scheduler->schedule();
-  if (plan.rows.empty()) return absl::InternalError("the scheduler has work but plans no step");
-  OMNIBUS_ASSIGN_OR_RETURN(const ModelRunnerOutput output, p_.executor->execute(plan).get());
-  OMNIBUS_RETURN_IF_ERROR(check_tokens(output, p_.vocab_size));
-  OMNIBUS_ASSIGN_OR_RETURN(auto events, p_.scheduler->update_from_output(plan, output));
+void EngineCore::complete() {
+  if (in_flight_.empty()) return;
+  auto events = take_oldest();
+  if (!events.ok()) return fail(events.status());
+  for (SequenceEvent& event : *events) post(std::move(event));
+}
+
+StatusOr<std::vector<SequenceEvent>> EngineCore::take_oldest() {
+  const StatusOr<ModelRunnerOutput> output = in_flight_.front().result.get();
+  const StepInFlight step = std::move(in_flight_.front());
+  in_flight_.pop_front();
+  const MonotonicNs now = p_.clock->now_ns();
+  OMNIBUS_RETURN_IF_ERROR(output.status());
+  if (!(output->id == step.plan.id))
+    return absl::InternalError("the worker answered step " + std::to_string(output->id.seq) + ", not step " +
+                               std::to_string(step.plan.id.seq));
+  watch_oldest(now);
+  const int64_t duration_ns = now - std::max(step.launched_ns, last_completed_ns_);
+  cost_.observe(step.load, duration_ns);
+  last_completed_ns_ = now;
+  OMNIBUS_RETURN_IF_ERROR(check_tokens(*output, p_.vocab_size));
+  OMNIBUS_ASSIGN_OR_RETURN(auto events, p_.scheduler->update_from_output(step.plan, *output));
   ++p_.state->steps;
+  metrics_.add_step({step.load.tokens, duration_ns, step.host_ns + p_.clock->now_ns() - now});
   if (p_.check_integrity) OMNIBUS_RETURN_IF_ERROR(p_.scheduler->check_integrity());
   return events;
 }
 
-bool EngineCore::dispatch(EngineCommand& command) {
-  return std::visit([this](auto& c) { return handle(c); }, command);
+void EngineCore::flush() {
+  const Scheduler& s = *p_.scheduler;
+  p_.state->running = s.num_running();
+  p_.state->waiting = s.num_waiting();
+  p_.state->used_blocks = s.kv().used_blocks();
+  EngineCounts counts;
+  counts.running = s.num_running();
+  counts.waiting = s.num_waiting();
+  counts.open_prompt_tokens = p_.ledger->open_requests().prompt_tokens;
+  counts.kv_usage = s.kv().usage();
+  counts.preemptions = s.num_preemptions();
+  counts.prefix_queries = s.prefix_cache_queries();
+  counts.prefix_hits = s.prefix_cache_hits();
+  metrics_.publish(counts, shown_);
+  p_.outputs->flush();  // last: who sees an end sees the counts without it
 }
 
-bool EngineCore::handle(SubmitCommand& command) {
+bool EngineCore::take(SubmitCommand& command) {
   const RequestId parent_id = command.parent->id;
   // First, so that fail() finds every choice whatever goes wrong below.
   for (const Request& choice : command.choices) parent_of_[choice.id] = parent_id;
@@ -129,38 +172,51 @@ bool EngineCore::handle(SubmitCommand& command) {
   return true;
 }
 
-bool EngineCore::handle(const CancelCommand& command) {
+bool EngineCore::take(const CancelCommand& command) {
+  if (OMNIBUS_MUTANT(14) && step_in_flight()) return true;
   for (int32_t i = 0; i < command.n; ++i) {
     auto event = p_.scheduler->abort(command.id + static_cast<RequestId>(i), FinishReason::kAbort,
                                      absl::CancelledError("the request was cancelled"));
-    if (event) post(std::move(*event));
+    if (event) {
+      post(std::move(*event));
+    } else if (OMNIBUS_MUTANT(15)) {
+      SequenceEvent again;
+      again.id = command.id + static_cast<RequestId>(i);
+      again.finish_reason = FinishReason::kAbort;
+      p_.outputs->post(command.id, std::move(again));
+    }
   }
   return true;
 }
 
-bool EngineCore::handle(const FinishCommand& command) {
+bool EngineCore::take(const FinishCommand& command) {
   metrics_.surplus_tokens.add(p_.scheduler->finish(command.id, command.n_tokens));
   parent_of_.erase(command.id);
   return true;
 }
 
-bool EngineCore::handle(const AbortAllCommand& command) {
+bool EngineCore::take(const AbortAllCommand& command) {
   abort_all(FinishReason::kAbort, command.why);
   return true;
 }
 
-bool EngineCore::handle(const ResetPrefixCacheCommand& command) {
+bool EngineCore::take(const ResetPrefixCacheCommand& command) {
   p_.scheduler->reset_prefix_cache();
   command.done->set_value();
   return true;
 }
 
-bool EngineCore::handle(const FailCommand& command) {
+bool EngineCore::take(const PingCommand& command) {
+  p_.state->pings_answered = command.number;
+  return true;
+}
+
+bool EngineCore::take(const FailCommand& command) {
   fail(command.why);
   return true;
 }
 
-bool EngineCore::handle(const StopCommand& command) {
+bool EngineCore::take(const StopCommand& command) {
   abort_all(FinishReason::kAbort, command.why);
   return false;
 }
@@ -193,29 +249,19 @@ void EngineCore::abort_all(FinishReason reason, const Status& why) {
     if (event) post(std::move(*event));
   }
   end_strays(reason, why);
-  publish();
-  p_.outputs->flush();
+  flush();
 }
 
 void EngineCore::fail(const Status& why) {
   if (failed_) return;
   failed_ = true;
+  metrics_.up.set(0);
+  in_flight_.clear();  // their answers mean nothing any more
+  watch_oldest(0);
   log_error("the engine failed: {}", status_message(why));
   p_.state->set_failure(why);
   p_.ledger->stop_admission(absl::UnavailableError("the engine has failed; the server must restart"));
   abort_all(FinishReason::kError, engine_failed());
-}
-
-void EngineCore::publish() {
-  const Scheduler& s = *p_.scheduler;
-  p_.state->running = s.num_running();
-  p_.state->waiting = s.num_waiting();
-  p_.state->used_blocks = s.kv().used_blocks();
-  metrics_.running.set(s.num_running());
-  metrics_.waiting.set(s.num_waiting());
-  metrics_.kv_usage.set(s.kv().usage());
-  metrics_.preemptions.add(static_cast<double>(s.num_preemptions() - preemptions_reported_));
-  preemptions_reported_ = s.num_preemptions();
 }
 
 }  // namespace omnibus

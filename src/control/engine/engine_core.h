@@ -1,75 +1,25 @@
-// EngineCore: the engine thread. It owns scheduler and KV bookkeeping and does schedule → execute → update,
-// over and over. It blocks on its inbox and on the step in flight, and on nothing else.
+// EngineCore: schedule → execute → update, as a state machine that its caller drives, in production the
+// engine's thread (engine_loop.h). It owns scheduler and KV bookkeeping, and up to `max_steps_in_flight`
+// steps that were launched and not taken in. Its results depend on the calls, the injected clock and the
+// executor's answers alone; complete() waits for the executor, nothing else waits.
 #pragma once
 
-#include <atomic>
+#include <deque>
 #include <future>
 #include <map>
-#include <memory>
-#include <mutex>
-#include <optional>
-#include <variant>
 #include <vector>
 
-#include "omnibus/base/common/queue.h"
 #include "omnibus/control/executor/executor.h"
 #include "omnibus/control/scheduler/scheduler.h"
 
+#include "engine_command.h"
 #include "engine_metrics.h"
+#include "engine_state.h"
 #include "output_processor.h"
-#include "parent_request.h"
 #include "request_ledger.h"
+#include "step_cost_fit.h"
 
 namespace omnibus {
-
-struct SubmitCommand {
-  std::shared_ptr<const ParentRequest> parent;
-  std::vector<Request> choices;
-};
-struct CancelCommand {
-  RequestId id = 0;  // of the parent
-  int32_t n = 0;
-};
-// A stop string was found in output token n_tokens - 1.
-struct FinishCommand {
-  RequestId id = 0;
-  int32_t n_tokens = 0;
-};
-struct AbortAllCommand {
-  Status why;
-};
-struct ResetPrefixCacheCommand {
-  std::shared_ptr<std::promise<void>> done;
-};
-struct FailCommand {
-  Status why;
-};
-struct StopCommand {
-  Status why;
-};
-using EngineCommand = std::variant<SubmitCommand, CancelCommand, FinishCommand, AbortAllCommand,
-                                   ResetPrefixCacheCommand, FailCommand, StopCommand>;
-using EngineInbox = BoundedQueue<std::unique_ptr<EngineCommand>>;
-
-// What the engine thread shows to others; any thread reads.
-struct EngineState {
-  std::atomic<int32_t> running{0}, waiting{0}, used_blocks{0};
-  std::atomic<uint64_t> steps{0};
-  std::atomic<MonotonicNs> busy_since_ns{0};  // start of the present turn; 0: waiting for work
-
-  Status failure() const {
-    std::lock_guard lock(mutex_);
-    return failure_;
-  }
-  void set_failure(Status why) {
-    std::lock_guard lock(mutex_);
-    if (failure_.ok()) failure_ = std::move(why);
-  }
-
- private:
-  mutable std::mutex mutex_;
-  Status failure_;
-};
 
 // What the core works with; all outlive it.
 struct EngineCoreParts {
@@ -77,48 +27,80 @@ struct EngineCoreParts {
   Executor* executor = nullptr;
   OutputProcessor* outputs = nullptr;
   RequestLedger* ledger = nullptr;
-  EngineInbox* inbox = nullptr;
   EngineState* state = nullptr;
   const Clock* clock = nullptr;
   int32_t vocab_size = 0;
-  bool check_integrity = false;  // after every step
+  int32_t max_steps_in_flight = 1;  // as the scheduler was told
+  int64_t step_timeout_ns = 0;      // 0: from the predicted cost
+  bool check_integrity = false;     // after every step
 };
 
+// One thread. After a failure every open and every later request is answered with an error, and no step runs.
 class EngineCore {
  public:
-  EngineCore(EngineCoreParts parts, EngineMetrics metrics) : p_(parts), metrics_(std::move(metrics)) {}
+  EngineCore(const EngineCoreParts& parts, EngineMetrics metrics) : p_(parts), metrics_(std::move(metrics)) {}
 
-  // Real steps on a dummy request, a prefill and a decode, before the first client's. Not while run() runs.
+  // Real steps on a dummy request, a prefill and a decode, before the first client's.
   Status warm_up();
-  // The engine thread's body; returns after a StopCommand. No exception leaves it: one fails the engine, and
-  // from then on every request is answered with an error.
-  void run();
+
+  // False for a StopCommand: everything has ended, nothing may follow.
+  bool handle(EngineCommand& command);
+  // Ends the requests whose deadline has passed.
+  void expire();
+  // Plans and executes steps while fewer than may be are in flight and there is something to plan; true if it
+  // launched one. An inline executor runs the step in here.
+  bool launch();
+  bool step_in_flight() const { return !in_flight_.empty(); }
+  // Takes in the oldest step in flight, for which it waits.
+  void complete();
+  // Shows the counts, then hands what was posted since to the output processor.
+  void flush();
+  // Ends everything with an error, for good.
+  void fail(const Status& why);
+
+  bool has_work() const { return !failed_ && p_.scheduler->has_work(); }
+  bool failed() const { return failed_; }
+  const StepCost& step_cost() const { return cost_.cost(); }
+  // With nothing in flight: what must hold at rest.
+  Status check_integrity() const { return p_.scheduler->check_integrity(); }
 
  private:
-  bool turn();  // false: stop
+  struct StepInFlight {
+    SchedulerOutput plan;  // without what only the worker needs
+    std::future<StatusOr<ModelRunnerOutput>> result;
+    MonotonicNs launched_ns = 0;
+    int64_t host_ns = 0;  // planning it took
+    StepLoad load;
+    int64_t allowed_ns = 0;
+  };
+
   // Each is false for: stop.
-  bool handle(SubmitCommand& command);
-  bool handle(const CancelCommand& command);
-  bool handle(const FinishCommand& command);
-  bool handle(const AbortAllCommand& command);
-  bool handle(const ResetPrefixCacheCommand& command);
-  bool handle(const FailCommand& command);
-  bool handle(const StopCommand& command);
-  bool dispatch(EngineCommand& command);
-  // schedule → execute → update.
-  StatusOr<std::vector<SequenceEvent>> step();
+  bool take(SubmitCommand& command);
+  bool take(const CancelCommand& command);
+  bool take(const FinishCommand& command);
+  bool take(const AbortAllCommand& command);
+  bool take(const ResetPrefixCacheCommand& command);
+  bool take(const PingCommand& command);
+  bool take(const FailCommand& command);
+  bool take(const StopCommand& command);
+
+  // False: nothing to plan now.
+  StatusOr<bool> launch_one();
+  StatusOr<std::vector<SequenceEvent>> take_oldest();
+  void watch_oldest(MonotonicNs since);
   void post(SequenceEvent event);
   void abort_all(FinishReason reason, const Status& why);
   void end_strays(FinishReason reason, const Status& why);
-  void fail(const Status& why);
-  void idle();
-  void publish();
 
   const EngineCoreParts p_;
   const EngineMetrics metrics_;
+  std::deque<StepInFlight> in_flight_;        // oldest first
   std::map<RequestId, RequestId> parent_of_;  // open sequences
+  StepCostFit cost_;
+  MonotonicNs last_completed_ns_ = 0;
+  bool warm_ = false;
   bool failed_ = false;
-  int64_t preemptions_reported_ = 0;
+  EngineCounts shown_;  // by the metrics
 };
 
 }  // namespace omnibus

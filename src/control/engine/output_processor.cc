@@ -1,5 +1,6 @@
 #include "output_processor.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <exception>
 #include <map>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "omnibus/base/common/log.h"
+#include "omnibus/base/common/mutant.h"
 
 namespace omnibus {
 
@@ -20,20 +22,25 @@ struct OutputProcessor::OpenParent {
   std::vector<Choice> choices;
   int32_t open = 0;
   bool prompt_counted = false;
+  RequestSummary summary;
 };
 
 class OutputProcessor::Shard {
  public:
-  Shard(std::shared_ptr<const Tokenizer> tokenizer, RequestLedger* ledger, EngineMetrics metrics,
-        FinishCallback on_stop)
-      : tokenizer_(std::move(tokenizer)),
+  Shard(bool is_inline, std::shared_ptr<const Tokenizer> tokenizer, RequestLedger* ledger,
+        EngineMetrics metrics, FinishCallback on_stop)
+      : inline_(is_inline),
+        tokenizer_(std::move(tokenizer)),
         ledger_(ledger),
         metrics_(std::move(metrics)),
-        on_stop_(std::move(on_stop)),
-        thread_([this] { run(); }) {}
+        on_stop_(std::move(on_stop)) {
+    if (inline_) return;
+    thread_ = std::thread([this] { run(); });
+  }
 
   ~Shard() {
     flush();
+    if (inline_) return;
     {
       std::lock_guard lock(mutex_);
       closed_ = true;
@@ -46,6 +53,12 @@ class OutputProcessor::Shard {
   void post(Posted posted) { outgoing_.push_back(std::move(posted)); }
   void flush() {
     if (outgoing_.empty()) return;
+    if (inline_) {
+      std::vector<Posted> batch;
+      batch.swap(outgoing_);
+      for (Posted& posted : batch) handle(posted);
+      return;
+    }
     {
       std::lock_guard lock(mutex_);
       // All the memory first: what throws half-way would leave moved-from values to be posted again.
@@ -72,14 +85,14 @@ class OutputProcessor::Shard {
   }
 
   void handle(Posted& posted) {
-    if (auto* opened = std::get_if<std::shared_ptr<const ParentRequest>>(&posted.what)) {
-      open(std::move(*opened));
+    if (posted.opened) {
+      open(std::move(posted.opened));
       return;
     }
     const auto it = parents_.find(posted.parent_id);
     if (it == parents_.end()) return;  // all its choices have ended
-    take(it->second, std::get<SequenceEvent>(posted.what));
-    if (it->second.open == 0) parents_.erase(it);
+    take(it->second, posted.event);
+    if (it->second.open == 0 && !OMNIBUS_MUTANT(15)) parents_.erase(it);
   }
 
   void open(std::shared_ptr<const ParentRequest> request) {
@@ -96,6 +109,7 @@ class OutputProcessor::Shard {
       parent.choices.push_back({std::make_unique<SequenceOutput>(std::move(params)), 0});
     }
     parent.open = request->n;
+    metrics_.add_request(request->n, request->max_tokens);
     const RequestId id = request->id;
     parent.request = std::move(request);
     parents_.emplace(id, std::move(parent));
@@ -103,22 +117,47 @@ class OutputProcessor::Shard {
 
   void take(OpenParent& parent, const SequenceEvent& event) {
     OpenParent::Choice& choice = parent.choices[event.id - parent.request->id];
-    if (choice.output == nullptr) return;  // surplus behind a stop string
+    if (choice.output == nullptr) {  // surplus behind a stop string, or a cancel that came too late
+      if (OMNIBUS_MUTANT(15) && event.finish_reason) deliver(parent, end_of(parent, event));
+      return;
+    }
     RequestOutput output = choice.output->take(event);
     if (const auto n_tokens = choice.output->stopped_at(); n_tokens && !event.finish_reason)
       on_stop_(event.id, *n_tokens);
     if (!event.tokens.empty() && !std::exchange(parent.prompt_counted, true))
-      metrics_.prompt_tokens.add(parent.request->prompt_tokens);
-    metrics_.observe(output, event.time_ns, choice.last_token_ns);
+      metrics_.add_prompt(parent.request->prompt_tokens, event.timeline.cached_tokens);
+    metrics_.add_tokens(output.token_ids.size(), output.timeline, event.time_ns, choice.last_token_ns);
     if (!output.token_ids.empty()) choice.last_token_ns = event.time_ns;
     const bool is_end = choice.output->finished();
     if (is_end) {
+      count_end(parent, output, choice.last_token_ns != 0);
       choice.output.reset();
       --parent.open;
     }
     deliver(parent, std::move(output));
+    if (!is_end) return;
+    if (parent.open == 0) log_request(*parent.request, metrics_.model_name, parent.summary);
     // After the sink, so that whoever waits for the ledger has seen every output.
-    if (is_end) ledger_->close_one(parent.request->id);
+    ledger_->close_one(parent.request->id);
+  }
+
+  void count_end(OpenParent& parent, const RequestOutput& output, bool has_token) const {
+    metrics_.add_end({.reason = *output.finish_reason,
+                      .usage = output.usage,
+                      .timeline = output.timeline,
+                      .has_token = has_token,
+                      .expired = output.status.code() == StatusCode::kDeadlineExceeded});
+    parent.summary.add(output);
+    if (parent.open == 1) metrics_.add_request_end(parent.summary.most_tokens_of_a_choice);
+  }
+
+  static RequestOutput end_of(const OpenParent& parent, const SequenceEvent& event) {
+    RequestOutput output;
+    output.id = parent.request->id;
+    output.index = static_cast<int32_t>(event.id - parent.request->id);
+    output.finish_reason = event.finish_reason;
+    output.status = event.status;
+    return output;
   }
 
   void deliver(const OpenParent& parent, RequestOutput output) {
@@ -129,6 +168,7 @@ class OutputProcessor::Shard {
     }
   }
 
+  const bool inline_;
   const std::shared_ptr<const Tokenizer> tokenizer_;
   RequestLedger* const ledger_;
   const EngineMetrics metrics_;
@@ -139,13 +179,13 @@ class OutputProcessor::Shard {
   std::condition_variable ready_;
   std::vector<Posted> mailbox_;
   bool closed_ = false;
-  std::thread thread_;  // last: starts when all the rest is there
+  std::thread thread_;
 };
 
 OutputProcessor::OutputProcessor(int32_t threads, std::shared_ptr<const Tokenizer> tokenizer,
                                  RequestLedger* ledger, EngineMetrics metrics, FinishCallback on_stop) {
-  for (int32_t i = 0; i < threads; ++i)
-    shards_.push_back(std::make_unique<Shard>(tokenizer, ledger, metrics, on_stop));
+  for (int32_t i = 0; i < std::max(threads, 1); ++i)
+    shards_.push_back(std::make_unique<Shard>(threads == 0, tokenizer, ledger, metrics, on_stop));
 }
 
 OutputProcessor::~OutputProcessor() = default;
@@ -156,11 +196,11 @@ OutputProcessor::Shard& OutputProcessor::shard_of(RequestId parent_id) {
 
 void OutputProcessor::open(std::shared_ptr<const ParentRequest> parent) {
   const RequestId id = parent->id;
-  shard_of(id).post({id, std::move(parent)});
+  shard_of(id).post({id, std::move(parent), {}});
 }
 
 void OutputProcessor::post(RequestId parent_id, SequenceEvent event) {
-  shard_of(parent_id).post({parent_id, std::move(event)});
+  shard_of(parent_id).post({parent_id, nullptr, std::move(event)});
 }
 
 void OutputProcessor::flush() {

@@ -6,7 +6,6 @@
 
 #include <functional>
 #include <memory>
-#include <variant>
 #include <vector>
 
 #include "omnibus/control/scheduler/scheduler.h"
@@ -14,15 +13,17 @@
 #include "engine_metrics.h"
 #include "parent_request.h"
 #include "request_ledger.h"
+#include "request_log.h"
 #include "sequence_output.h"
 
 namespace omnibus {
 
 class OutputProcessor {
  public:
-  // A stop string ended sequence `id`: only its first n_tokens output tokens count. Called on text threads.
+  // A stop string ended sequence `id`: only its first n_tokens output tokens count. Called where sinks are.
   using FinishCallback = std::function<void(RequestId id, int32_t n_tokens)>;
 
+  // No threads: flush() delivers on its caller's.
   OutputProcessor(int32_t threads, std::shared_ptr<const Tokenizer> tokenizer, RequestLedger* ledger,
                   EngineMetrics metrics, FinishCallback on_stop);
   // Delivers what was posted, then joins the threads.
@@ -39,7 +40,8 @@ class OutputProcessor {
  private:
   struct Posted {
     RequestId parent_id = 0;
-    std::variant<std::shared_ptr<const ParentRequest>, SequenceEvent> what;
+    std::shared_ptr<const ParentRequest> opened;  // null: an event of an open one
+    SequenceEvent event;
   };
   struct OpenParent;
   class Shard;

@@ -9,6 +9,7 @@ std::vector<Request> fan_out(const GenerateRequest& request, RequestId first_id,
   Request base;
   base.prompt_token_ids = request.prompt_token_ids;
   base.tenant_salt = request.tenant_salt;
+  base.tenant = request.tenant;
   base.priority = request.priority;
   base.deadline = request.deadline;
   base.arrival_ns = arrival_ns;

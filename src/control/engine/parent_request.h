@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "omnibus/contract/request/request.h"
@@ -16,9 +17,11 @@ struct ParentRequest {
   RequestId id = 0;  // choice i is sequence id + i
   int32_t n = 1;
   int32_t prompt_tokens = 0;
+  int32_t max_tokens = 0;   // of each choice, as far as there is room
   SamplingParams sampling;  // seed: the client's
   std::shared_ptr<const StopAutomaton> stops;
   ReasoningSplit reasoning;
+  std::string tenant, log_id, trace_id;  // for the log
   OutputSink sink;
 };
 

@@ -4,50 +4,69 @@
 #include <cmath>
 #include <string>
 
+#include "omnibus/base/common/mutant.h"
+
 namespace omnibus {
 
 Status RequestLedger::open(RequestId id, int32_t n, int32_t prompt_tokens) {
   std::lock_guard lock(mutex_);
-  if (!stopped_.ok()) return stopped_;
+  if (!stopped_.ok() && !OMNIBUS_MUTANT(16)) return stopped_;
   if (n > limits_.max_sequences)
     return invalid_field("n", "n is " + std::to_string(n) + ", but this server runs and queues at most " +
                                   std::to_string(limits_.max_sequences) + " sequences at a time");
-  const int64_t tokens = int64_t{n} * prompt_tokens;
-  const bool too_many = sequences_ + n > limits_.max_sequences;
+  const OpenRequests wanted{open_.sequences + n, open_.prompt_tokens + int64_t{n} * prompt_tokens};
+  const int64_t counted = OMNIBUS_MUTANT(17) ? open_.sequences : wanted.sequences;
+  const bool too_many = counted > limits_.max_sequences;
   // A request that is too big for the limit still gets its turn when nothing else is there.
-  const bool too_long = sequences_ > 0 && prompt_tokens_ + tokens > limits_.max_prompt_tokens;
+  const bool too_long = open_.sequences > 0 && wanted.prompt_tokens > limits_.max_prompt_tokens;
   if (too_many || too_long) {
     ErrorDetail detail;
     detail.code = "rate_limit_exceeded";
-    detail.retry_after_ms = retry_after_ms();
+    detail.retry_after_ms = retry_after_ms(wanted);
     return with_detail(
         absl::ResourceExhaustedError(too_many ? "the server's request queue is full; try again later"
                                               : "too many prompt tokens are queued; try again later"),
         detail);
   }
   entries_[id] = {n, n, prompt_tokens, false};
-  sequences_ += n;
-  prompt_tokens_ += tokens;
+  open_ = wanted;
   return absl::OkStatus();
 }
 
-// The queue moves when a sequence ends, so one usual gap between ends from now.
-int64_t RequestLedger::retry_after_ms() const {
-  const double seconds = std::ceil(mean_gap_ns_ / 1e9);
+// Room comes with the ends of sequences: as many usual gaps between ends as ends are needed, each taken to
+// free a mean prompt.
+int64_t RequestLedger::retry_after_ms(const OpenRequests& wanted) const {
+  const auto over_sequences = static_cast<double>(wanted.sequences - limits_.max_sequences);
+  const auto over_tokens = static_cast<double>(wanted.prompt_tokens - limits_.max_prompt_tokens);
+  const double mean_prompt = std::max(
+      static_cast<double>(open_.prompt_tokens) / static_cast<double>(std::max<int64_t>(open_.sequences, 1)),
+      1.0);
+  const double ends = std::max({over_sequences, std::ceil(over_tokens / mean_prompt), 1.0});
+  const double seconds = std::ceil(ends * mean_gap_ns_ / 1e9);
   return static_cast<int64_t>(std::clamp(seconds, 1.0, 60.0)) * 1000;
+}
+
+void RequestLedger::set_limits(const RequestLimits& limits) {
+  std::lock_guard lock(mutex_);
+  limits_ = limits;
+}
+
+OpenRequests RequestLedger::open_requests() const {
+  std::lock_guard lock(mutex_);
+  return open_;
 }
 
 void RequestLedger::close_one(RequestId id) {
   std::lock_guard lock(mutex_);
   const auto it = entries_.find(id);
   if (it == entries_.end()) return;
-  --sequences_;
-  prompt_tokens_ -= it->second.prompt_tokens;
+  --open_.sequences;
+  open_.prompt_tokens -= it->second.prompt_tokens;
   if (--it->second.open == 0) entries_.erase(it);
   const MonotonicNs now = clock_->now_ns();
   if (last_end_ns_ != 0) mean_gap_ns_ += (static_cast<double>(now - last_end_ns_) - mean_gap_ns_) * 0.1;
   last_end_ns_ = now;
-  if (sequences_ > 0) return;
+  if (open_.sequences > 0) return;
   last_end_ns_ = 0;  // time without work says nothing about how fast ends follow each other
   emptied_.notify_all();
 }
@@ -72,7 +91,7 @@ bool RequestLedger::admission_stopped() const {
 
 bool RequestLedger::wait_empty(std::chrono::milliseconds limit) {
   std::unique_lock lock(mutex_);
-  return emptied_.wait_for(lock, limit, [&] { return sequences_ == 0; });
+  return emptied_.wait_for(lock, limit, [&] { return open_.sequences == 0; });
 }
 
 }  // namespace omnibus

@@ -15,9 +15,15 @@
 
 namespace omnibus {
 
+// Of running and waiting together.
 struct RequestLimits {
-  int32_t max_sequences = 0;      // running and waiting together
-  int64_t max_prompt_tokens = 0;  // of these
+  int64_t max_sequences = 0;
+  int64_t max_prompt_tokens = 0;
+};
+
+struct OpenRequests {
+  int64_t sequences = 0;
+  int64_t prompt_tokens = 0;
 };
 
 class RequestLedger {
@@ -32,6 +38,10 @@ class RequestLedger {
   // How many sequences a cancel concerns; nullopt when the request is not open or cancelled already.
   std::optional<int32_t> cancel(RequestId id);
 
+  // For requests that come from now on; those that are open stay.
+  void set_limits(const RequestLimits& limits);
+  OpenRequests open_requests() const;
+
   // From now on open() answers `why`.
   void stop_admission(Status why);
   bool admission_stopped() const;
@@ -45,15 +55,14 @@ class RequestLedger {
     int32_t prompt_tokens = 0;
     bool cancelled = false;
   };
-  int64_t retry_after_ms() const;
+  int64_t retry_after_ms(const OpenRequests& wanted) const;
 
-  const RequestLimits limits_;
+  RequestLimits limits_;
   const Clock* const clock_;
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;  // guards all but the clock
   std::condition_variable emptied_;
   std::map<RequestId, Entry> entries_;
-  int64_t sequences_ = 0;
-  int64_t prompt_tokens_ = 0;
+  OpenRequests open_;
   Status stopped_;
   MonotonicNs last_end_ns_ = 0;
   double mean_gap_ns_ = 0;  // between ends of sequences, exponentially weighted

@@ -1,5 +1,7 @@
 #include "omnibus/control/kv_cache/kv_cache_manager.h"
 
+#include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -45,7 +47,12 @@ KVCacheManager::KVCacheManager(const KVCacheConfig& config) : groups_(config.gro
       pools_.emplace_back(config.num_blocks);
     }
     pool_of_group_.push_back(pool);
+    caches_.emplace_back(config.num_blocks, group.tokens_per_block);
+    tokens_per_key_ = std::gcd(caches_.size() == 1 ? 0 : tokens_per_key_, group.tokens_per_block);
+    prefix_unit_ = std::lcm(prefix_unit_, int64_t{group.tokens_per_block});
+    prefix_unit_ = std::lcm(prefix_unit_, int64_t{group.chunk_alignment});
   }
+  wanted_.resize(pools_.size());
   int64_t low = 0;  // fits
   int64_t high = 1;
   while (fits_alone(high)) high *= 2;
@@ -56,50 +63,129 @@ KVCacheManager::KVCacheManager(const KVCacheConfig& config) : groups_(config.gro
   capacity_tokens_ = low;
 }
 
-std::vector<BlockTable> KVCacheManager::empty_tables() const {
-  std::vector<BlockTable> tables;
-  for (const KVGroupSpec& group : groups_) tables.emplace_back(group.tokens_per_block);
+ComputedBlocks KVCacheManager::get_computed_blocks(const KeyedTokens& prefix, int64_t max_tokens) const {
+  const auto keyed = static_cast<int64_t>(prefix.keys.size()) * tokens_per_key_;
+  int64_t n_tokens = std::min({max_tokens, keyed, static_cast<int64_t>(prefix.tokens.size())});
+  ComputedBlocks found;
+  found.blocks.resize(groups_.size());
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    const int64_t per_block = groups_[g].tokens_per_block;
+    std::vector<BlockId>& blocks = found.blocks[g];
+    for (int64_t end = per_block; end <= n_tokens; end += per_block) {
+      const auto block = caches_[g].find(
+          prefix.keys[static_cast<size_t>(end / tokens_per_key_ - 1)],
+          prefix.tokens.subspan(static_cast<size_t>(end - per_block), static_cast<size_t>(per_block)));
+      if (!block) break;
+      blocks.push_back(*block);
+    }
+    n_tokens = static_cast<int64_t>(blocks.size()) * per_block / prefix_unit_ * prefix_unit_;
+  }
+  if (n_tokens == 0) return {};
+  for (size_t g = 0; g < groups_.size(); ++g)
+    found.blocks[g].resize(static_cast<size_t>(n_tokens / groups_[g].tokens_per_block));
+  found.n_tokens = static_cast<int32_t>(n_tokens);
+  return found;
+}
+
+KVCacheManager::Tables KVCacheManager::fresh_tables(const ComputedBlocks& computed) const {
+  Tables tables;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    BlockTable& table = tables.of_group.emplace_back(groups_[g].tokens_per_block);
+    if (computed.n_tokens > 0)
+      for (BlockId id : computed.blocks[g]) table.append(id);
+    tables.published.push_back(table.blocks().size());
+  }
   return tables;
 }
 
-std::optional<std::vector<std::vector<BlockId>>> KVCacheManager::allocate_slots(RequestId id,
-                                                                                const SlotDemand& demand) {
-  const auto known = tables_.find(id);
-  std::vector<BlockTable> fresh;
-  if (known == tables_.end()) fresh = empty_tables();
-  std::vector<BlockTable>& tables = known == tables_.end() ? fresh : known->second;
-
-  // Plan first: only a demand that all pools can meet changes anything.
-  std::vector<int32_t> missing;
-  std::vector<int64_t> from_pool(pools_.size());
+// A cached block that is about to be shared is no longer there to be taken.
+bool KVCacheManager::has_room(const Tables& tables, const SlotDemand& demand,
+                              const ComputedBlocks& computed) const {
+  std::fill(wanted_.begin(), wanted_.end(), 0);
   for (size_t g = 0; g < groups_.size(); ++g) {
-    missing.push_back(tables[g].missing_for(demand.tokens()));
-    from_pool[pool_of_group_[g]] += missing[g];
+    int64_t& wanted = wanted_[pool_of_group_[g]];
+    wanted += tables.of_group[g].missing_for(demand.tokens());
+    if (computed.n_tokens == 0) continue;
+    for (BlockId id : computed.blocks[g]) wanted += pools_[pool_of_group_[g]].ref_count(id) == 0 ? 1 : 0;
   }
   for (size_t p = 0; p < pools_.size(); ++p)
-    if (from_pool[p] > pools_[p].free_count()) return std::nullopt;
+    if (wanted_[p] > pools_[p].available()) return false;
+  return true;
+}
 
-  std::vector<std::vector<BlockId>> added(groups_.size());
+BlockId KVCacheManager::take_block(size_t pool) {
+  const auto taken = pools_[pool].take();
+  OMNIBUS_CHECK(taken.has_value(), "the pool was counted before");
+  if (taken->was_cached)
+    for (size_t g = 0; g < groups_.size(); ++g)
+      if (pool_of_group_[g] == pool) caches_[g].erase(taken->id);
+  return taken->id;
+}
+
+std::optional<GroupBlocks> KVCacheManager::allocate_slots(RequestId id, const SlotDemand& demand,
+                                                          const ComputedBlocks& computed) {
+  auto known = tables_.find(id);
+  if (known == tables_.end()) {
+    Tables fresh = fresh_tables(computed);
+    if (!has_room(fresh, demand, computed)) return std::nullopt;
+    known = tables_.emplace(id, std::move(fresh)).first;
+    if (computed.n_tokens > 0)
+      for (size_t g = 0; g < groups_.size(); ++g)
+        for (BlockId block : computed.blocks[g]) pools_[pool_of_group_[g]].add_ref(block);
+  } else {
+    OMNIBUS_CHECK(computed.n_tokens == 0, "a table that has begun cannot begin again");
+    if (!has_room(known->second, demand, computed)) return std::nullopt;
+  }
+  GroupBlocks added = computed.blocks;
   for (size_t g = 0; g < groups_.size(); ++g) {
-    for (int32_t i = 0; i < missing[g]; ++i) {
-      const std::optional<BlockId> block = pools_[pool_of_group_[g]].take();
-      OMNIBUS_CHECK(block.has_value(), "the pool was counted before");
-      tables[g].append(*block);
-      added[g].push_back(*block);
+    BlockTable& table = known->second.of_group[g];
+    const int32_t missing = table.missing_for(demand.tokens());
+    if (missing == 0) continue;
+    added.resize(groups_.size());
+    for (int32_t i = 0; i < missing; ++i) {
+      added[g].push_back(take_block(pool_of_group_[g]));
+      table.append(added[g].back());
     }
   }
-  if (known == tables_.end()) tables_.emplace(id, std::move(fresh));
   return added;
+}
+
+void KVCacheManager::publish(RequestId id, const KeyedTokens& prefix, int64_t n_tokens) {
+  const auto it = tables_.find(id);
+  OMNIBUS_CHECK(it != tables_.end(), "only a request with blocks can publish them");
+  if (!it->second.may_publish) return;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    const auto per_block = static_cast<size_t>(groups_[g].tokens_per_block);
+    const std::vector<BlockId>& blocks = it->second.of_group[g].blocks();
+    for (size_t& i = it->second.published[g]; (i + 1) * per_block <= static_cast<size_t>(n_tokens); ++i) {
+      const Digest256& key = prefix.keys[(i + 1) * per_block / static_cast<size_t>(tokens_per_key_) - 1];
+      if (caches_[g].insert(key, prefix.tokens.subspan(i * per_block, per_block), blocks[i]))
+        pools_[pool_of_group_[g]].set_findable(blocks[i]);
+    }
+  }
 }
 
 void KVCacheManager::free(RequestId id) {
   const auto it = tables_.find(id);
   if (it == tables_.end()) return;
   for (size_t g = 0; g < groups_.size(); ++g) {
-    const auto& blocks = it->second[g].blocks();
+    const auto& blocks = it->second.of_group[g].blocks();
     for (size_t i = blocks.size(); i-- > 0;) pools_[pool_of_group_[g]].release(blocks[i]);
   }
   tables_.erase(it);
+}
+
+void KVCacheManager::reset_prefix_cache() {
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    BlockPool& pool = pools_[pool_of_group_[g]];
+    for (BlockId id = 0; id < pool.total(); ++id) {
+      if (!caches_[g].holds(id)) continue;
+      caches_[g].erase(id);
+      pool.forget(id);
+    }
+  }
+  // What they hold was computed before the reset, whatever the reason for it was.
+  for (auto& [id, tables] : tables_) tables.may_publish = false;
 }
 
 bool KVCacheManager::fits_alone(int64_t tokens) const {
@@ -125,22 +211,35 @@ int32_t KVCacheManager::used_blocks() const {
   return n;
 }
 
+int32_t KVCacheManager::cached_blocks() const {
+  int32_t n = 0;
+  for (const BlockPool& pool : pools_) n += pool.cached_count();
+  return n;
+}
+
 double KVCacheManager::usage() const { return static_cast<double>(used_blocks()) / total_blocks(); }
 
 std::vector<BlockId> KVCacheManager::blocks_of(RequestId id, size_t group) const {
   const auto it = tables_.find(id);
-  return it == tables_.end() ? std::vector<BlockId>() : it->second.at(group).blocks();
+  return it == tables_.end() ? std::vector<BlockId>() : it->second.of_group.at(group).blocks();
 }
 
-Status KVCacheManager::check_integrity() const {
+int64_t KVCacheManager::published_tokens(RequestId id) const {
+  const auto it = tables_.find(id);
+  int64_t most = 0;
+  if (it != tables_.end())
+    for (size_t g = 0; g < groups_.size(); ++g)
+      most = std::max(most, static_cast<int64_t>(it->second.published[g]) * groups_[g].tokens_per_block);
+  return most;
+}
+
+Status KVCacheManager::check_ref_counts() const {
   std::vector<std::vector<int32_t>> holders;
-  for (const BlockPool& pool : pools_) {
-    OMNIBUS_RETURN_IF_ERROR(pool.check_integrity());
-    holders.emplace_back(static_cast<size_t>(pool.total()));
-  }
+  for (const BlockPool& pool : pools_) holders.emplace_back(static_cast<size_t>(pool.total()));
   for (const auto& [id, tables] : tables_)
     for (size_t g = 0; g < groups_.size(); ++g)
-      for (BlockId block : tables[g].blocks()) ++holders[pool_of_group_[g]][static_cast<size_t>(block)];
+      for (BlockId block : tables.of_group[g].blocks())
+        ++holders[pool_of_group_[g]][static_cast<size_t>(block)];
   for (size_t p = 0; p < pools_.size(); ++p) {
     for (size_t b = 0; b < holders[p].size(); ++b) {
       const int32_t refs = pools_[p].ref_count(static_cast<BlockId>(b));
@@ -151,6 +250,27 @@ Status KVCacheManager::check_integrity() const {
     }
   }
   return absl::OkStatus();
+}
+
+Status KVCacheManager::check_findable() const {
+  for (size_t p = 0; p < pools_.size(); ++p) {
+    for (BlockId id = 0; id < pools_[p].total(); ++id) {
+      int32_t caches = 0;
+      for (size_t g = 0; g < groups_.size(); ++g)
+        if (pool_of_group_[g] == p && caches_[g].holds(id)) ++caches;
+      if (caches == (pools_[p].is_findable(id) ? 1 : 0)) continue;
+      return absl::InternalError("block " + std::to_string(id) + " of pool " + std::to_string(p) + " is in " +
+                                 std::to_string(caches) + " prefix caches");
+    }
+  }
+  return absl::OkStatus();
+}
+
+Status KVCacheManager::check_integrity() const {
+  for (const BlockPool& pool : pools_) OMNIBUS_RETURN_IF_ERROR(pool.check_integrity());
+  for (const PrefixCache& cache : caches_) OMNIBUS_RETURN_IF_ERROR(cache.check_integrity());
+  OMNIBUS_RETURN_IF_ERROR(check_ref_counts());
+  return check_findable();
 }
 
 }  // namespace omnibus

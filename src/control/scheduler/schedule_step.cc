@@ -2,9 +2,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "omnibus/base/common/check.h"
+#include "omnibus/base/common/mutant.h"
 #include "omnibus/control/scheduler/scheduler.h"
 
+#include "fair_shares.h"
 #include "sequence.h"
 
 namespace omnibus {
@@ -13,6 +14,7 @@ SchedulerOutput Scheduler::schedule() {
   SchedulerOutput plan;
   plan.id = {config_.epoch, next_seq_};
   plan.numerics = config_.numerics;
+  if (steps_in_flight() >= config_.max_steps_in_flight) return plan;
   int32_t budget = config_.max_num_batched_tokens;
   schedule_decodes(plan, budget);
   schedule_prefills(plan, budget);
@@ -25,110 +27,98 @@ SchedulerOutput Scheduler::schedule() {
     return plan;
   }
   ++next_seq_;
+  in_flight_.push_back(plan.id.seq);
   plan.finished.swap(finished_);
   return plan;
 }
 
+// While a token is being sampled the next one can be planned only if it is certain where it will stand, that
+// there will be one, and that the worker can take it from the step in flight.
+bool Scheduler::may_decode(const Sequence& s) const {
+  if (!s.decoding()) return false;
+  if (s.sampling == 0) return s.pending() > 0;
+  const int32_t outputs = s.output_size() + s.sampling;
+  return config_.from_step && s.one_token && outputs < s.request.sampling().max_tokens &&
+         s.prompt_size() + outputs < config_.max_model_len;
+}
+
+// Without FromStep a request is in one step at a time: as many batches as may be in flight, of equal size.
+size_t Scheduler::decode_rows_per_step() const {
+  const auto depth = static_cast<size_t>(config_.max_steps_in_flight);
+  if (config_.from_step || depth == 1) return running_.size();
+  return (running_.size() + depth - 1) / depth;
+}
+
+// Drafts are a bonus: they leave a chunk for everyone behind, and none is past the last token that may come.
+void Scheduler::cut_drafts(Sequence& s, int64_t budget) const {
+  if (s.drafts.empty()) return;
+  const int64_t room = std::min({budget - s.pending(), int64_t{config_.max_model_len} - s.known(),
+                                 int64_t{s.request.sampling().max_tokens} - s.output_size() - 1});
+  const auto spare = static_cast<size_t>(std::max<int64_t>(room, 0));
+  if (s.drafts.size() > spare) s.drafts.resize(spare);
+}
+
 void Scheduler::schedule_decodes(SchedulerOutput& plan, int32_t& budget) {
+  const size_t rows = decode_rows_per_step();
   // Preemption takes from the back, so the requests before i stay where they are.
-  for (size_t i = 0; i < running_.size(); ++i) {
+  for (size_t i = 0; i < running_.size() && plan.rows.size() < rows; ++i) {
     Sequence& s = *running_[i];
-    if (!s.decoding() || s.pending() == 0) continue;
-    // Drafts are a bonus: they leave a chunk for everyone behind.
-    const int64_t reserve = static_cast<int64_t>(running_.size() - i - 1) + chunk_alignment_ - 1;
-    const int64_t room = std::min<int64_t>(budget - s.pending() - reserve, config_.max_model_len - s.known());
-    const int64_t spare = std::max<int64_t>(room, 0);
-    if (static_cast<int64_t>(s.drafts.size()) > spare) s.drafts.resize(static_cast<size_t>(spare));
+    if (!may_decode(s)) continue;
+    cut_drafts(s, budget - static_cast<int64_t>(running_.size() - i - 1) - (chunk_alignment_ - 1));
     const int32_t chunk = clip_chunk(s, budget);
     if (chunk == 0) continue;
     if (chunk < s.pending()) s.drafts.clear();
     auto blocks = grow(s, plan);
-    if (!blocks) return;  // s was the youngest and had to go itself
+    if (!blocks) return;  // s was the last and had to go itself
     add_row(plan, s, chunk + static_cast<int32_t>(s.drafts.size()), std::move(*blocks));
     budget -= plan.rows.back().n_tokens;
   }
 }
 
-// Blocks for all known tokens and the drafts, at the cost of drafts first and of younger requests then;
-// nullopt when the request itself was preempted.
-std::optional<std::vector<std::vector<BlockId>>> Scheduler::grow(Sequence& s, SchedulerOutput& plan) {
-  const RequestId id = s.request.id;
-  while (true) {
-    const SlotDemand demand{
-        .n_computed = s.planned, .n_new = s.pending(), .n_lookahead = static_cast<int32_t>(s.drafts.size())};
-    if (auto blocks = kv_->allocate_slots(id, demand)) return blocks;
-    if (!s.drafts.empty()) {
-      s.drafts.clear();
-      continue;
-    }
-    const bool self = running_.back() == &s;
-    OMNIBUS_CHECK(running_.size() > 1 || !self, "a request that runs alone always fits");
-    preempt_youngest(plan);
-    if (self) return std::nullopt;
-  }
-}
-
-void Scheduler::preempt_youngest(SchedulerOutput& plan) {
-  Sequence& victim = *running_.back();
-  running_.pop_back();
-  kv_->free(victim.request.id);
-  plan.preempted.push_back(victim.request.id);
-  victim.status = RequestStatus::kPreempted;
-  victim.admitted_seq = kNotAdmitted;
-  victim.planned = 0;
-  victim.drafts.clear();
-  ++victim.preemptions;
-  ++num_preemptions_;
-  waiting_.push_front(&victim);
-}
-
 void Scheduler::schedule_prefills(SchedulerOutput& plan, int32_t& budget) {
-  for (Sequence* s : running_) {
-    if (s->decoding()) continue;
+  std::vector<Sequence*> prefills;
+  for (Sequence* s : running_)
+    if (!s->decoding()) prefills.push_back(s);
+  if (shares_->enabled())
+    std::stable_sort(prefills.begin(), prefills.end(), [this](const Sequence* a, const Sequence* b) {
+      if (a->place.in_turn != b->place.in_turn) return b->place.in_turn;
+      return a->place.in_turn && shares_->service(a->tenant) < shares_->service(b->tenant);
+    });
+  for (Sequence* s : prefills) {
     const int32_t chunk = clip_chunk(*s, budget);
     if (chunk == 0) continue;
-    add_row(plan, *s, chunk, std::vector<std::vector<BlockId>>(num_groups_));
-    budget -= chunk;
-  }
-}
-
-void Scheduler::admit_waiting(SchedulerOutput& plan, int32_t& budget) {
-  while (!waiting_.empty() && num_running() < config_.max_num_seqs) {
-    Sequence& s = *waiting_.front();
-    const int32_t chunk = clip_chunk(s, budget);
-    if (chunk == 0) return;
-    auto blocks = kv_->allocate_slots(s.request.id, {.n_new = s.known()});
-    if (!blocks) return;
-    waiting_.pop_front();
-    running_.push_back(&s);
-    s.status = RequestStatus::kRunning;
-    s.admitted_seq = plan.id.seq;
-    s.prefill_end = s.known();
-    if (s.first_scheduled_ns == 0) s.first_scheduled_ns = clock_->now_ns();
-    plan.new_requests.push_back({s.request, s.output});
-    add_row(plan, s, chunk, std::move(*blocks));
+    add_row(plan, *s, chunk, {});
     budget -= chunk;
   }
 }
 
 int32_t Scheduler::clip_chunk(const Sequence& s, int32_t budget) const {
   const int32_t pending = s.pending();
-  if (pending <= budget) return pending;
+  if (pending <= budget || (OMNIBUS_MUTANT(13) && budget > 0)) return pending;
   const int32_t end = (s.planned + budget) / chunk_alignment_ * chunk_alignment_;
   return std::max(end - s.planned, 0);
 }
 
-void Scheduler::add_row(SchedulerOutput& plan, Sequence& s, int32_t n_tokens,
-                        std::vector<std::vector<BlockId>> new_blocks) {
-  ScheduledRow row;
+void Scheduler::add_row(SchedulerOutput& plan, Sequence& s, int32_t n_tokens, GroupBlocks new_blocks) {
+  ScheduledRow& row = plan.rows.emplace_back();
   row.id = s.request.id;
   row.new_blocks = std::move(new_blocks);
   row.base_computed = s.planned;
   row.n_tokens = n_tokens;
   row.drafts = std::exchange(s.drafts, {});
-  row.samples = s.planned + n_tokens >= s.known();
+  row.samples = s.planned + n_tokens >= s.known() + s.sampling;
+  if (s.sampling > 0) row.source = s.last_sample;
   s.planned += n_tokens;
-  plan.rows.push_back(std::move(row));
+  if (row.samples) {
+    ++s.sampling;
+    s.last_sample = {plan.id.seq, static_cast<int32_t>(plan.rows.size() - 1)};
+    s.one_token = row.drafts.empty();
+  }
+  // A position is paid for once: not again when it is recomputed after a preemption.
+  const int32_t fresh = s.planned - std::max(s.charged, row.base_computed);
+  if (fresh <= 0) return;
+  shares_->charge(s.tenant, fresh);
+  s.charged = s.planned;
 }
 
 }  // namespace omnibus

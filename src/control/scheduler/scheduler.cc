@@ -1,13 +1,17 @@
 #include "omnibus/control/scheduler/scheduler.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <string>
 #include <utility>
 
 #include "omnibus/base/common/check.h"
+#include "omnibus/base/common/mutant.h"
 
+#include "fair_shares.h"
 #include "sequence.h"
+#include "waiting_queue.h"
 
 namespace omnibus {
 namespace {
@@ -29,6 +33,12 @@ StatusOr<std::unique_ptr<Scheduler>> Scheduler::create(const SchedulerConfig& co
                                                        const Clock* clock) {
   OMNIBUS_RETURN_IF_ERROR(positive("max_model_len", config.max_model_len));
   OMNIBUS_RETURN_IF_ERROR(positive("max_num_seqs", config.max_num_seqs));
+  OMNIBUS_RETURN_IF_ERROR(positive("max_passed_over", config.max_passed_over));
+  OMNIBUS_RETURN_IF_ERROR(positive("max_steps_in_flight", config.max_steps_in_flight));
+  for (const auto& [tenant, weight] : config.fair_sharing.weights)
+    if (!(weight > 0) || !std::isfinite(weight))
+      return absl::InvalidArgumentError("fair_sharing: the weight of '" + tenant +
+                                        "' must be positive, not " + std::to_string(weight));
   OMNIBUS_ASSIGN_OR_RETURN(auto manager, KVCacheManager::create(kv));
   // Every running request but one may decode; the last must still get a chunk.
   const int64_t least = int64_t{config.max_num_seqs} + alignment_of(kv) - 1;
@@ -42,10 +52,11 @@ StatusOr<std::unique_ptr<Scheduler>> Scheduler::create(const SchedulerConfig& co
 Scheduler::Scheduler(const SchedulerConfig& config, const KVCacheConfig& kv,
                      std::unique_ptr<KVCacheManager> manager, const Clock* clock)
     : config_(config),
-      num_groups_(kv.groups.size()),
       chunk_alignment_(alignment_of(kv)),
       kv_(std::move(manager)),
-      clock_(clock) {}
+      clock_(clock),
+      shares_(std::make_unique<FairShares>(config.fair_sharing)),
+      waiting_(std::make_unique<WaitingQueue>(shares_.get())) {}
 
 Scheduler::~Scheduler() = default;
 
@@ -75,25 +86,32 @@ void Scheduler::add(Request request) {
   OMNIBUS_CHECK(can_serve(static_cast<int64_t>(request.prompt_token_ids.size())).ok(),
                 "add() needs a request that can be served");
   const RequestId id = request.id;
-  auto [it, inserted] = sequences_.emplace(id, std::make_unique<Sequence>(std::move(request)));
+  const auto [it, inserted] = sequences_.emplace(id, std::make_unique<Sequence>(std::move(request)));
   OMNIBUS_CHECK(inserted, "request ids are unique");
+  Sequence& s = *it->second;
+  s.place.arrival = next_arrival_++;
+  if (config_.policy == SchedulingPolicy::kPriority) s.place.priority = s.request.priority;
   try {
-    waiting_.push_back(it->second.get());
+    s.tenant = shares_->tenant_of(s.request.tenant);
+    if (s.request.deadline) deadlines_.emplace(*s.request.deadline, id);
+    waiting_->push(s);
   } catch (...) {  // known and in no queue: never
+    if (s.request.deadline) deadlines_.erase({*s.request.deadline, id});
     sequences_.erase(it);
     throw;
   }
 }
 
-SequenceEvent Scheduler::event_of(const Sequence& sequence) const {
+SequenceEvent Scheduler::event_of(const Sequence& sequence, MonotonicNs now) const {
   SequenceEvent event;
   event.id = sequence.request.id;
-  event.first_index = static_cast<int32_t>(sequence.output.size());
-  event.time_ns = clock_->now_ns();
+  event.first_index = sequence.output_size();
+  event.time_ns = now;
   event.timeline.arrival_ns = sequence.request.arrival_ns;
   event.timeline.first_scheduled_ns = sequence.first_scheduled_ns;
   event.timeline.first_token_ns = sequence.first_token_ns;
   event.timeline.preemptions = sequence.preemptions;
+  event.timeline.cached_tokens = sequence.cached_tokens;
   return event;
 }
 
@@ -113,17 +131,18 @@ void Scheduler::remove(Sequence& sequence) {
   if (sequence.status == RequestStatus::kRunning) {
     running_.erase(std::find(running_.begin(), running_.end(), &sequence));
   } else {
-    waiting_.erase(std::find(waiting_.begin(), waiting_.end(), &sequence));
+    waiting_->erase(sequence);
   }
   if (sequence.on_worker()) finished_.push_back(id);
-  kv_->free(id);
+  if (sequence.request.deadline) deadlines_.erase({*sequence.request.deadline, id});
+  if (!OMNIBUS_MUTANT(1)) kv_->free(id);
   sequences_.erase(id);
 }
 
 std::optional<SequenceEvent> Scheduler::abort(RequestId id, FinishReason reason, Status why) {
   const auto it = sequences_.find(id);
   if (it == sequences_.end()) return std::nullopt;
-  SequenceEvent event = event_of(*it->second);
+  SequenceEvent event = event_of(*it->second, clock_->now_ns());
   event.finish_reason = reason;
   event.status = std::move(why);
   end(*it->second, event);
@@ -133,21 +152,18 @@ std::optional<SequenceEvent> Scheduler::abort(RequestId id, FinishReason reason,
 int32_t Scheduler::finish(RequestId id, int32_t n_tokens) {
   const auto it = sequences_.find(id);
   if (it == sequences_.end()) return 0;
-  const int32_t surplus = static_cast<int32_t>(it->second->output.size()) - n_tokens;
+  const int32_t surplus = it->second->output_size() - n_tokens;
   OMNIBUS_CHECK(surplus >= 0, "the text layer cannot be ahead of the core");
   remove(*it->second);
   return surplus;
 }
 
 std::vector<SequenceEvent> Scheduler::expire() {
-  std::vector<RequestId> late;
-  const MonotonicNs now = clock_->now_ns();
-  for (const auto& [id, sequence] : sequences_)
-    if (sequence->request.deadline && *sequence->request.deadline <= now) late.push_back(id);
   std::vector<SequenceEvent> events;
-  for (RequestId id : late)
-    events.push_back(
-        *abort(id, FinishReason::kAbort, absl::DeadlineExceededError("the request's deadline has passed")));
+  const MonotonicNs now = clock_->now_ns();
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now)
+    events.push_back(*abort(deadlines_.begin()->second, FinishReason::kAbort,
+                            absl::DeadlineExceededError("the request's deadline has passed")));
   return events;
 }
 
@@ -155,24 +171,6 @@ std::vector<RequestId> Scheduler::ids() const {
   std::vector<RequestId> ids;
   for (const auto& [id, sequence] : sequences_) ids.push_back(id);
   return ids;
-}
-
-Status Scheduler::check_integrity() const {
-  OMNIBUS_RETURN_IF_ERROR(kv_->check_integrity());
-  if (sequences_.size() != waiting_.size() + running_.size())
-    return absl::InternalError("a request is in no queue or in two");
-  for (const Sequence* s : running_)
-    if (s->status != RequestStatus::kRunning || !s->on_worker())
-      return absl::InternalError("request " + std::to_string(s->request.id) + " runs with another status");
-  for (const Sequence* s : waiting_) {
-    if (s->status == RequestStatus::kRunning || s->on_worker() || s->planned != 0)
-      return absl::InternalError("request " + std::to_string(s->request.id) + " waits with another status");
-    if (kv_->holds(s->request.id))
-      return absl::InternalError("request " + std::to_string(s->request.id) + " waits and holds blocks");
-  }
-  if (running_.empty() && kv_->used_blocks() != 0)
-    return absl::InternalError(std::to_string(kv_->used_blocks()) + " blocks are held though nothing runs");
-  return absl::OkStatus();
 }
 
 }  // namespace omnibus

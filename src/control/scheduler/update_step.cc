@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "omnibus/base/common/mutant.h"
 #include "omnibus/control/scheduler/scheduler.h"
 
 #include "sequence.h"
@@ -11,44 +12,54 @@
 namespace omnibus {
 namespace {
 
-Status check_row(const ScheduledRow& row, const RowOutput& output) {
+// The next step may stand on it that a row without drafts gives one token.
+Status check_row(const ScheduledRow& row, const RowOutput& output, bool from_step) {
   const std::string name = "row of request " + std::to_string(row.id);
   if (output.id != row.id)
     return absl::InternalError(name + " is answered for request " + std::to_string(output.id));
   if (output.status == RowStatus::kOk && row.samples == output.tokens.empty())
     return absl::InternalError(
         name + (row.samples ? " has no token" : " has a token before its prompt is computed"));
-  return absl::OkStatus();
-}
-
-Status check_output(const SchedulerOutput& plan, const ModelRunnerOutput& output) {
-  if (!(output.id == plan.id))
-    return absl::InternalError("the output is of step " + std::to_string(output.id.seq) + ", not " +
-                               std::to_string(plan.id.seq));
-  if (output.rows.size() != plan.rows.size())
-    return absl::InternalError("the output has " + std::to_string(output.rows.size()) + " rows, not " +
-                               std::to_string(plan.rows.size()));
-  for (size_t i = 0; i < plan.rows.size(); ++i)
-    OMNIBUS_RETURN_IF_ERROR(check_row(plan.rows[i], output.rows[i]));
+  if (from_step && output.tokens.size() > row.drafts.size() + 1)
+    return absl::InternalError(name + " has " + std::to_string(output.tokens.size()) + " tokens for " +
+                               std::to_string(row.drafts.size()) + " drafts");
   return absl::OkStatus();
 }
 
 }  // namespace
 
+Status Scheduler::check_output(const SchedulerOutput& plan, const ModelRunnerOutput& output) const {
+  if (!(output.id == plan.id))
+    return absl::InternalError("the output is of step " + std::to_string(output.id.seq) + ", not " +
+                               std::to_string(plan.id.seq));
+  const bool is_oldest = !in_flight_.empty() && plan.id == StepId{config_.epoch, in_flight_.front()};
+  if (!is_oldest && !OMNIBUS_MUTANT(8))
+    return absl::InternalError("step " + std::to_string(plan.id.seq) + " is not the oldest one in flight");
+  if (output.rows.size() != plan.rows.size())
+    return absl::InternalError("the output has " + std::to_string(output.rows.size()) + " rows, not " +
+                               std::to_string(plan.rows.size()));
+  for (size_t i = 0; i < plan.rows.size(); ++i)
+    OMNIBUS_RETURN_IF_ERROR(check_row(plan.rows[i], output.rows[i], config_.from_step));
+  return absl::OkStatus();
+}
+
 StatusOr<std::vector<SequenceEvent>> Scheduler::update_from_output(const SchedulerOutput& plan,
                                                                    const ModelRunnerOutput& output) {
   OMNIBUS_RETURN_IF_ERROR(check_output(plan, output));
+  if (!in_flight_.empty() && in_flight_.front() == plan.id.seq) in_flight_.pop_front();
+  const MonotonicNs now = clock_->now_ns();
   std::vector<SequenceEvent> events;
+  events.reserve(plan.rows.size());
   for (size_t i = 0; i < plan.rows.size(); ++i)
-    if (auto event = take_row(plan, plan.rows[i], output.rows[i])) events.push_back(std::move(*event));
+    if (auto event = take_row(plan, plan.rows[i], output.rows[i], now)) events.push_back(std::move(*event));
   return events;
 }
 
 std::optional<SequenceEvent> Scheduler::take_row(const SchedulerOutput& plan, const ScheduledRow& row,
-                                                 const RowOutput& output) {
+                                                 const RowOutput& output, MonotonicNs now) {
   const auto it = sequences_.find(row.id);
   if (it == sequences_.end() || plan.id.seq < it->second->admitted_seq)
-    return std::nullopt;  // aborted or preempted since
+    return std::nullopt;  // ended or preempted since
   Sequence& s = *it->second;
   if (output.status == RowStatus::kNumericError)
     return abort(row.id, FinishReason::kError,
@@ -60,33 +71,53 @@ std::optional<SequenceEvent> Scheduler::take_row(const SchedulerOutput& plan, co
                       "allowed_token_ids, bad_words and the tokens banned until min_tokens leave no token to "
                       "draw"));
   take_prompt_logprobs(s, row, output);
-  if (output.tokens.empty()) return std::nullopt;
-
   // KV of rejected drafts is void.
   const int32_t rejected =
-      static_cast<int32_t>(row.drafts.size()) - (static_cast<int32_t>(output.tokens.size()) - 1);
-  s.planned -= std::max(rejected, 0);
-  s.drafts = output.next_drafts;
+      output.tokens.empty()
+          ? 0
+          : std::max(static_cast<int32_t>(row.drafts.size()) - static_cast<int32_t>(output.tokens.size()) + 1,
+                     0);
+  s.planned -= rejected;
+  s.computed = row.base_computed + row.n_tokens - rejected;
+  if (output.tokens.empty()) {
+    publish(s);
+    return std::nullopt;
+  }
+  --s.sampling;
+  // Drafts follow the last token; if the next one is being sampled already, they come too late.
+  if (s.sampling == 0) s.drafts = output.next_drafts;
 
-  SequenceEvent event = event_of(s);
-  if (s.output.empty()) {
+  SequenceEvent event = event_of(s, now);
+  if (event.first_index == 0) {
     s.first_token_ns = event.time_ns;
     event.timeline.first_token_ns = event.time_ns;
     event.prompt_logprobs = std::exchange(s.prompt_logprobs, {});
   }
   take_tokens(s, output, event);
+  publish(s);
   if (event.finish_reason) end(s, event);
   return event;
+}
+
+void Scheduler::publish(Sequence& s) {
+  if (!config_.prefix_caching) return;
+  const int32_t unit = kv_->tokens_per_key();
+  // Drafts that were accepted behind a token that ends the request are computed, but not known.
+  const int32_t valid = std::min(s.computed + OMNIBUS_MUTANT(6), s.known());
+  const int32_t full = valid / unit * unit;
+  if (full == s.published) return;
+  s.published = full;
+  extend_keys(s, full);
+  kv_->publish(s.request.id, {s.tokens, s.keys}, full);
 }
 
 void Scheduler::take_tokens(Sequence& s, const RowOutput& output, SequenceEvent& event) {
   for (size_t i = 0; i < output.tokens.size(); ++i) {
     const TokenId token = output.tokens[i];
-    s.output.push_back(token);
+    s.tokens.push_back(token);
     event.tokens.push_back(token);
     if (i < output.logprobs.size()) event.logprobs.push_back(output.logprobs[i]);
-    const auto stop =
-        judge_token(s.request, token, static_cast<int32_t>(s.output.size()), config_.max_model_len);
+    const auto stop = judge_token(s.request, token, s.output_size(), config_.max_model_len);
     if (!stop) continue;
     event.finish_reason = stop->reason;
     event.stop_cause = stop->cause;
@@ -96,7 +127,7 @@ void Scheduler::take_tokens(Sequence& s, const RowOutput& output, SequenceEvent&
 
 // Chunks arrive in order, but a recomputed prompt passes the same positions again: each counts once.
 void Scheduler::take_prompt_logprobs(Sequence& s, const ScheduledRow& row, const RowOutput& output) {
-  if (!s.output.empty()) return;
+  if (s.output_size() > 0) return;
   for (size_t i = 0; i < output.prompt_logprobs.size(); ++i) {
     const size_t position = static_cast<size_t>(row.base_computed) + 1 + i;
     if (position == s.prompt_logprobs.size() + 1) s.prompt_logprobs.push_back(output.prompt_logprobs[i]);

@@ -21,6 +21,7 @@ void merge_output(RequestOutput& into, RequestOutput&& more);
 // prompt_tokens of each prompt once, completion_tokens of all choices.
 struct UsageTotals {
   int64_t prompt_tokens = 0, completion_tokens = 0, cached_tokens = 0, reasoning_tokens = 0;
+  RequestTimeline timeline;  // of all choices that have ended (merge_timeline.h)
 };
 
 // One per request; calls never overlap.

@@ -82,16 +82,6 @@ Status check_stop(std::string_view name, const Json& value) {
   return check_short_strings(name, value);
 }
 
-Status check_priority(std::string_view name, const Json& value) {
-  if (value == 0) return {};
-  return invalid_field(
-      name,
-      fmt::format("Invalid '{}': requests are served in order of arrival (no priority scheduling): must be "
-                  "0, got {}",
-                  name, quote_value(value)),
-      "unsupported_parameter");
-}
-
 Status check_bad_words(std::string_view name, const Json& value) { return check_short_strings(name, value); }
 
 Status check_documents(std::string_view name, const Json& value) {

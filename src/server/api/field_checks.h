@@ -10,8 +10,6 @@
 namespace omnibus {
 
 Status check_not_zero(std::string_view name, const Json& value);
-// 0, the priority of everybody.
-Status check_priority(std::string_view name, const Json& value);
 // Strings of 1 to 256 bytes.
 Status check_bad_words(std::string_view name, const Json& value);
 // Objects.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "omnibus/base/common/log.h"
+#include "omnibus/contract/request/merge_timeline.h"
 
 #include "best_choices.h"
 
@@ -88,7 +89,10 @@ bool Generation::deliver(int32_t choice, RequestOutput output) {
     if (output.finish_reason) output.finish_reason = FinishReason::kLength;
   }
   add_usage(choice, output.usage);
-  if (output.finish_reason) --open_;
+  if (output.finish_reason) {
+    --open_;
+    merge_timeline(totals_.timeline, output.timeline);
+  }
   try {
     if (options_.stream) {
       stream(choice, std::move(output));

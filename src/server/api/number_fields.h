@@ -9,7 +9,7 @@
 
 namespace omnibus {
 
-inline constexpr double kInt32Max = 2147483647.0;
+inline constexpr double kInt32Min = -2147483648.0, kInt32Max = 2147483647.0;
 // A repetition penalty beyond these turns logits into infinities.
 inline constexpr double kPenaltyMin = 1e-6, kPenaltyMax = 1e6;
 

@@ -41,4 +41,12 @@ std::string tenant_salt(const HttpRequest& request, std::string_view own) {
   return request.tenant.empty() ? std::string(own) : fmt::format("{}@{}", request.tenant, own);
 }
 
+void set_origin(const HttpRequest& http, std::string_view salt, GenerateRequest& request) {
+  request.tenant_salt = tenant_salt(http, salt);
+  request.tenant = http.tenant;
+  request.deadline = http.deadline_ns;
+  request.log_id = http.request_id;
+  request.trace_id = http.trace_id;
+}
+
 }  // namespace omnibus

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "omnibus/base/common/status.h"
+#include "omnibus/control/engine/async_engine.h"
 #include "omnibus/server/http/http_message.h"
 
 #include "api_context.h"
@@ -27,5 +28,9 @@ Status check_alternatives(const ApiContext& context, std::string_view param, con
 // Whose cached prompts a request may share: those of the same key and, where a client gives one, the same
 // salt (which has no '@').
 std::string tenant_salt(const HttpRequest& request, std::string_view own = {});
+
+// What an engine's request has of the HTTP request it came with, whatever the door: key, deadline, and the
+// ids it has in the log. `salt`: as for tenant_salt.
+void set_origin(const HttpRequest& http, std::string_view salt, GenerateRequest& request);
 
 }  // namespace omnibus

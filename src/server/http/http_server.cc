@@ -183,6 +183,7 @@ void HttpServerImpl::start_session(StreamSocket socket, const asio::any_io_execu
     asio::co_spawn(executor, session->run(), LogException{"a connection"});
     return;
   }
+  state_->metrics->connections_refused.add();
   static constexpr std::string_view kFull =
       "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
   socket.non_blocking(true, ignored);
@@ -238,7 +239,7 @@ void HttpServerImpl::stop(std::chrono::milliseconds limit) {
 StatusOr<std::unique_ptr<HttpServer>> HttpServer::start(HttpServerConfig config, HttpSite site,
                                                         MetricsRegistry* metrics) {
   auto state = std::make_shared<ServerState>(std::move(config));
-  state->metrics = metrics;
+  state->metrics = std::make_unique<HttpMetrics>(metrics, &state->engine_clock);
   auto server = std::make_unique<HttpServerImpl>(std::move(state));
   OMNIBUS_RETURN_IF_ERROR(server->listen(std::move(site)));
   return server;

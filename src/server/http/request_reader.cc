@@ -8,6 +8,7 @@
 #include <boost/beast/http/parser.hpp>
 
 #include "omnibus/base/common/ids.h"
+#include "omnibus/base/common/trace_context.h"
 
 #include "ascii.h"
 #include "chunk_decoder.h"
@@ -116,6 +117,8 @@ Status RequestReader::parse_head(std::string_view head) {
     request_.headers.emplace_back(to_lower(field.name_string()), std::string(field.value()));
   }
   request_.request_id = request_id_for(request_.header("x-request-id"));
+  if (request_.count_header("traceparent") == 1)
+    request_.trace_id = trace_id_of(request_.header("traceparent"));
   OMNIBUS_ASSIGN_OR_RETURN(RequestTarget target, parse_target(message.target()));
   request_.path = std::move(target.path);
   request_.query = std::move(target.query);

@@ -11,6 +11,7 @@
 
 #include "omnibus/base/common/log.h"
 
+#include "deadline_header.h"
 #include "http_error.h"
 
 namespace omnibus {
@@ -27,6 +28,7 @@ constexpr auto kLingerTime = std::chrono::milliseconds(500);
 // A body that comes more slowly than this uses up its timeout.
 constexpr uint64_t kSlowestBodyBytesPerMs = 64;
 constexpr size_t kMaxQuotedTarget = 128;
+constexpr int kClientGone = 499;  // nginx's; never sent
 
 // The handler's end of an outbox.
 class OutboxReply final : public Reply {
@@ -55,13 +57,17 @@ Status no_route(const HttpRequest& request, const std::string& allowed) {
   return http_error(405, "There is no " + asked + ": this route has " + allowed, "method_not_allowed");
 }
 
-// Closed set: whatever a client sends as its method, metrics know a few names.
-const char* method_label(const std::string& method) {
-  for (const char* known : {"GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE"}) {
-    if (method == known) return known;
-  }
-  return "other";
-}
+// While it lives, a request is being answered.
+class InProgress {
+ public:
+  explicit InProgress(Gauge gauge) : gauge_(gauge) { gauge_.add(1); }
+  ~InProgress() { gauge_.add(-1); }
+  InProgress(const InProgress&) = delete;
+  InProgress& operator=(const InProgress&) = delete;
+
+ private:
+  const Gauge gauge_;
+};
 
 }  // namespace
 
@@ -81,9 +87,13 @@ Session::Session(std::shared_ptr<ServerState> state, asio::any_io_executor execu
       executor_(executor),
       io_(std::move(io)),
       deadline_(executor),
-      wake_(executor) {}
+      wake_(executor) {
+  state_->metrics->connections.add(1);
+  state_->metrics->connections_total.add();
+}
 
 Session::~Session() {
+  state_->metrics->connections.add(-1);
   std::lock_guard lock(state_->mutex);
   state_->sessions.erase(this);
 }
@@ -159,10 +169,15 @@ asio::awaitable<Session::Read> Session::read_more(TimePoint deadline, size_t siz
 
 asio::awaitable<bool> Session::write_all(std::string_view bytes, Outbox* box) {
   while (!bytes.empty()) {
+    timed_out_ = false;
     arm(after(state_->config.stall_timeout), true);
     const auto [error, n] = co_await io_->write(asio::const_buffer(bytes.data(), bytes.size()));
     disarm();
-    if (error) co_return false;
+    if (error) {
+      if (timed_out_) state_->metrics->slow_readers.add();
+      co_return false;
+    }
+    sent_bytes_ += n;
     if (box != nullptr) box->sent(n);
     bytes.remove_prefix(n);
   }
@@ -173,6 +188,9 @@ asio::awaitable<bool> Session::serve_one() {
   RequestReader reader;
   site_.reset();
   if (!co_await read_head(reader)) co_return false;
+  const InProgress in_progress(state_->metrics->in_progress);
+  head_read_ = state_->clock.now();
+  sent_bytes_ = 0;
   site_ = state_->site.get();
   bool keep = false, no_memory = false;
   const Route* route = co_await admit(reader, keep);
@@ -190,6 +208,9 @@ asio::awaitable<bool> Session::serve_one() {
   HttpRequest shown;  // what is left of it to count, once the handler has it
   shown.method = reader.request().method;
   shown.tenant = reader.request().tenant;
+  shown.request_id = reader.request().request_id;
+  shown.trace_id = reader.request().trace_id;
+  const uint64_t body_bytes = reader.body_bytes();
   auto box = std::make_shared<Outbox>(answer_context(reader.request(), reader.request().keep_alive),
                                       [weak = weak_from_this()] {
                                         if (auto self = weak.lock()) self->wake();
@@ -205,7 +226,8 @@ asio::awaitable<bool> Session::serve_one() {
   }
   reply.reset();  // who answers has it now, or nobody does
   const bool again = co_await answer(box);
-  count(route, shown, box->status());
+  // No status: the client left before there was one.
+  count(route, shown, box->status() == 0 ? kClientGone : box->status(), body_bytes);
   co_return again;
 }
 
@@ -241,6 +263,7 @@ Status Session::judge(RequestReader& reader, const RouteTable::Match& match) {
                            site_->auth->check(route != nullptr ? route->scope : Scope::kInference, request));
   if (route == nullptr && match.allow.empty()) OMNIBUS_RETURN_IF_ERROR(site_->elsewhere);
   if (route == nullptr) return no_route(request, match.allow);
+  OMNIBUS_ASSIGN_OR_RETURN(request.deadline_ns, deadline_of(request, state_->engine_clock.now_ns()));
   return reader.accept_body(std::min(route->max_body_bytes, state_->config.max_body_bytes));
 }
 
@@ -257,7 +280,7 @@ asio::awaitable<const Route*> Session::admit(RequestReader& reader, bool& keep) 
     response.content_type.clear();
     response.headers = site_->access.preflight_headers(request, methods);
     response.headers.emplace_back("Allow", methods);
-    count(match.route, request, response.status);
+    count(match.route, request, response.status, 0);
     keep = co_await refuse(reader, std::move(response), keep);
     co_return nullptr;
   }
@@ -266,7 +289,7 @@ asio::awaitable<const Route*> Session::admit(RequestReader& reader, bool& keep) 
     response = state_->config.render_error(verdict, request.path);
     if (response.status == 405) response.headers.emplace_back("Allow", match.allow);
     if (response.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
-    count(match.route, request, response.status);
+    count(match.route, request, response.status, 0);
     keep = co_await refuse(reader, std::move(response), keep);
     co_return nullptr;
   }
@@ -319,7 +342,7 @@ AnswerContext Session::answer_context(const HttpRequest& request, bool keep) con
 
 asio::awaitable<void> Session::refuse(RequestReader& reader, const Status& error) {
   HttpResponse response = state_->config.render_error(error, reader.request().path);
-  count(nullptr, reader.request(), response.status);
+  count(nullptr, reader.request(), response.status, reader.body_bytes());
   co_await refuse(reader, std::move(response), false);
 }
 
@@ -399,14 +422,35 @@ asio::awaitable<void> Session::watch(std::shared_ptr<Outbox> box) {
   wake_.cancel();
 }
 
-void Session::count(const Route* route, const HttpRequest& request, int status) const {
-  const std::string handler = route != nullptr ? route->pattern : "none";
-  const char* method = method_label(request.method);
-  state_->metrics
-      ->counter("omnibus_http_requests_total", "HTTP requests answered",
-                {{"handler", handler}, {"method", method}, {"status", std::to_string(status)}})
-      .add();
-  log(LogLevel::kDebug, "{} {} {} {}", method, handler, status, request.tenant);
+void Session::count(const Route* route, const HttpRequest& request, int status,
+                    uint64_t request_bytes) const {
+  HttpExchange exchange;
+  exchange.handler = route != nullptr ? route->pattern : "none";
+  exchange.method = request.method;
+  exchange.status = status;
+  exchange.seconds = std::chrono::duration<double>(state_->clock.now() - head_read_).count();
+  exchange.request_bytes = request_bytes;
+  exchange.response_bytes = sent_bytes_;
+  state_->metrics->count(exchange);
+  log_exchange(exchange, request);
+}
+
+// What clients do right is for the debug log (generations have a line of their own, the engine's); refused
+// and failed requests are of interest, and clients can cause any number of them.
+void Session::log_exchange(const HttpExchange& exchange, const HttpRequest& request) const {
+  LogLevel level =
+      exchange.status < 400 || exchange.status == kClientGone ? LogLevel::kDebug : LogLevel::kInfo;
+  if (exchange.status >= 500) level = LogLevel::kWarning;
+  if (!log_enabled(level)) return;
+  if (level != LogLevel::kDebug && !state_->metrics->refused_lines.admit()) return;
+  log_line(level, level == LogLevel::kDebug ? "http request" : "http request not served",
+           {{"request_id", request.request_id},
+            {"trace_id", request.trace_id},
+            {"key", request.tenant},
+            {"method", std::string_view(method_label(exchange.method))},
+            {"handler", exchange.handler},
+            {"status", int64_t{exchange.status}},
+            {"duration_ms", exchange.seconds * 1e3}});
 }
 
 }  // namespace omnibus

@@ -15,10 +15,12 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "omnibus/base/common/clock.h"
 #include "omnibus/server/http/http_server.h"
 
 #include "awake_clock.h"
 #include "byte_budget.h"
+#include "http_metrics.h"
 #include "io.h"
 #include "live_site.h"
 #include "outbox.h"
@@ -43,7 +45,8 @@ struct ServerState {
   const std::shared_ptr<ByteBudget> bodies;
   SiteSlot site;  // filled once the listener is bound
   AwakeClock clock;
-  MetricsRegistry* metrics = nullptr;
+  const SteadyClock engine_clock;
+  std::unique_ptr<HttpMetrics> metrics;
   asio::io_context context;
   // Outboxes share it: one may outlive the server.
   const std::shared_ptr<std::atomic<bool>> draining = std::make_shared<std::atomic<bool>>(false);
@@ -90,7 +93,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void await_deadline(uint64_t generation, TimePoint deadline, bool close);
   void disarm();
   AnswerContext answer_context(const HttpRequest& request, bool keep) const;
-  void count(const Route* route, const HttpRequest& request, int status) const;
+  void count(const Route* route, const HttpRequest& request, int status, uint64_t request_bytes) const;
+  void log_exchange(const HttpExchange& exchange, const HttpRequest& request) const;
 
   const std::shared_ptr<ServerState> state_;
   asio::any_io_executor executor_;
@@ -99,7 +103,9 @@ class Session : public std::enable_shared_from_this<Session> {
   asio::steady_timer deadline_;
   asio::steady_timer wake_;
   uint64_t timer_generation_ = 0;
-  std::string in_;  // read, not yet consumed
+  std::string in_;           // read, not yet consumed
+  TimePoint head_read_{};    // when the request at hand had its whole head
+  uint64_t sent_bytes_ = 0;  // of its answer
   bool timed_out_ = false, idle_ = false, client_gone_ = false;
   bool watch_stopping_ = false, watch_done_ = true;
 };

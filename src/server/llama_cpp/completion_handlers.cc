@@ -98,7 +98,7 @@ Status start(const ApiContext& context, unsigned route, const HttpRequest& reque
     // Each prompt of a list draws like a request of its own.
     if (fields.seed_drawn) one.sampling.seed += i;
     one.n = n_cmpl;
-    one.tenant_salt = tenant_salt(request);
+    set_origin(request, {}, one);
   }
   Generation::start(context.engine, reply, std::move(format), std::move(options), std::move(requests));
   return {};

@@ -97,7 +97,7 @@ Status start(const OllamaContext& context, OllamaRoute route, const HttpRequest&
   options.param = chat ? "messages" : "prompt";
   add_ignored_fields(options.headers, parsed.ignored);
   std::vector<GenerateRequest> requests(1);
-  requests[0].tenant_salt = tenant_salt(request);
+  set_origin(request, {}, requests[0]);
   requests[0].sampling = sampling_for(api, fields, prompt.ids.size());
   requests[0].prompt_token_ids = std::move(prompt.ids);
   requests[0].reasoning = std::move(prompt.reasoning);

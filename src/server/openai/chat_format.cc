@@ -125,10 +125,10 @@ std::string ChatFormat::stream_update(int32_t index, const RequestOutput& output
 }
 
 std::string ChatFormat::usage_event(const UsageTotals& usage) {
-  if (!options_.include_usage) return {};
+  if (!options_.include_usage && !options_.include_timings) return {};
   Json out = head("chat.completion.chunk");
   out["choices"] = Json::array();
-  out["usage"] = usage_json(usage);
+  out["usage"] = options_.include_timings ? usage_with_timings_json(usage) : usage_json(usage);
   return sse_event(dump_json(out));
 }
 
@@ -148,7 +148,7 @@ Json ChatFormat::whole_body(const std::vector<ChoiceResult>& choices, const Usag
     if (options_.return_token_ids) choice["token_ids"] = choices[i].token_ids;
     list.push_back(std::move(choice));
   }
-  out["usage"] = usage_json(usage);
+  out["usage"] = options_.include_timings ? usage_with_timings_json(usage) : usage_json(usage);
   if (options_.prompt_logprobs) {
     out["prompt_logprobs"] = prompt_logprobs_json(choices.front().prompt_logprobs, *options_.prompt_logprobs);
   }

@@ -24,6 +24,7 @@ struct ChatFormatOptions {
   ReasoningField reasoning_field = ReasoningField::kBoth;
   bool include_usage = false;              // a last chunk with the usage; null before
   bool continuous_usage = false;           // usage so far on each chunk
+  bool include_timings = false;            // how long what took, with the usage; streamed: a last chunk
   std::vector<TokenId> prompt_token_ids;   // when return_token_ids
   std::optional<int32_t> prompt_logprobs;  // alternatives per token of the prompt; absent: none of it
   std::string echo;                        // text in front of each answer

@@ -120,10 +120,10 @@ std::string CompletionFormat::stream_update(int32_t index, const RequestOutput& 
 }
 
 std::string CompletionFormat::usage_event(const UsageTotals& usage) {
-  if (!options_.include_usage) return {};
+  if (!options_.include_usage && !options_.include_timings) return {};
   Json out = head();
   out["choices"] = Json::array();
-  out["usage"] = usage_json(usage);
+  out["usage"] = options_.include_timings ? usage_with_timings_json(usage) : usage_json(usage);
   return sse_event(dump_json(out));
 }
 
@@ -131,7 +131,7 @@ Json CompletionFormat::whole_body(const std::vector<ChoiceResult>& choices, cons
   Json out = head();
   Json& list = out["choices"] = Json::array();
   for (size_t i = 0; i < choices.size(); ++i) list.push_back(choice_json(i, choices[i]));
-  out["usage"] = usage_json(usage);
+  out["usage"] = options_.include_timings ? usage_with_timings_json(usage) : usage_json(usage);
   return out;
 }
 

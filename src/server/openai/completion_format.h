@@ -23,6 +23,7 @@ struct CompletionFormatOptions {
   bool return_token_ids = false;
   bool include_usage = false;
   bool continuous_usage = false;
+  bool include_timings = false;  // how long what took, with the usage; streamed: a last chunk
 };
 
 std::unique_ptr<AnswerFormat> make_completion_format(CompletionFormatOptions options);

@@ -32,6 +32,9 @@ HttpResponse render_openai_error(const Status& error, std::string_view /*path*/)
     response.headers.emplace_back("retry-after-ms", std::to_string(detail.retry_after_ms));
   } else if (detail.http == 503) {
     response.headers.emplace_back("Retry-After", "1");
+  } else if (detail.http == 504) {
+    // OpenAI's clients try again after any status from 500; who set a deadline has no time for that.
+    response.headers.emplace_back("x-should-retry", "false");
   }
   return response;
 }

@@ -193,10 +193,11 @@ void add_stopping(Table& t) {
                    [](F& f, Json& v) { f.sampling.skip_special_tokens = v.get<bool>(); }));
 }
 
-// Under the order of arrival, which is the only one there is, no request goes before another.
+// What is not 0 needs --scheduling-policy priority (generation_params.cc).
 void add_order(Table& t) {
-  t.push_back(used({.name = "priority", .routes = kBoth, .type = T::kInteger, .check = check_priority},
-                   [](F& /*f*/, Json& /*v*/) {}));
+  t.push_back(
+      used({.name = "priority", .routes = kBoth, .type = T::kInteger, .min = kInt32Min, .max = kInt32Max},
+           [](F& f, Json& v) { f.priority = to_int32(v); }));
 }
 
 void add_output(Table& t) {
@@ -208,6 +209,7 @@ void add_output(Table& t) {
                     .keys = "include_usage include_obfuscation continuous_usage_stats",
                     .check = check_stream_options},
                    take_stream_options));
+  t.push_back(flag("include_timings", kBoth, [](F& f, Json& v) { f.include_timings = v.get<bool>(); }));
   t.push_back(flag("logprobs", kChat, [](F& f, Json& v) { f.logprobs = v.get<bool>(); }));
   t.push_back(used({.name = "logprobs", .routes = kCompl, .type = T::kInteger, .min = -1, .max = kInt32Max},
                    [](F& f, Json& v) { f.logprob_count = to_int32(v); }));

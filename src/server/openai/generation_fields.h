@@ -31,10 +31,12 @@ struct GenerationFields {
   std::optional<int64_t> best_of;
   std::optional<float> repetition_penalty, repeat_penalty;  // two names of one thing
   std::vector<std::string> bad_words;
+  int32_t priority = 0;
 
   bool stream = false;
   std::optional<bool> include_usage;  // stream_options was given
   bool continuous_usage = false;
+  bool include_timings = false;
 
   bool logprobs = false;                 // chat
   std::optional<int32_t> top_logprobs;   // chat

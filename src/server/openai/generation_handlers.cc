@@ -62,7 +62,8 @@ GenerateRequest engine_request(const HttpRequest& http, const GenerationFields& 
   request.prompt_token_ids = std::move(ids);
   request.sampling = fields.sampling;
   request.n = choices_made(fields);
-  request.tenant_salt = tenant_salt(http, fields.cache_salt);
+  request.priority = fields.priority;
+  set_origin(http, fields.cache_salt, request);
   return request;
 }
 
@@ -117,6 +118,7 @@ Status start_chat(const ApiContext& context, const HttpRequest& request, const R
   format.return_token_ids = fields.return_token_ids;
   format.include_usage = fields.include_usage.value_or(false);
   format.continuous_usage = format.include_usage && fields.continuous_usage;
+  format.include_timings = fields.include_timings;
   format.include_reasoning = fields.include_reasoning;
   format.reasoning_field = context.config.reasoning_field;
   format.prompt_logprobs = fields.prompt_logprobs;
@@ -155,6 +157,7 @@ Status start_completion(const ApiContext& context, const HttpRequest& request, c
   format.return_token_ids = fields.return_token_ids;
   format.include_usage = fields.include_usage.value_or(false);
   format.continuous_usage = format.include_usage && fields.continuous_usage;
+  format.include_timings = fields.include_timings;
 
   GenerationOptions options = options_for(parsed, "prompt");
   options.prompt_only = fields.max_tokens == 0;

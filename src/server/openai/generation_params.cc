@@ -79,6 +79,15 @@ Status resolve_lengths(const ApiContext& context, unsigned route, GenerationFiel
   return {};
 }
 
+Status check_priority(const ApiContext& context, int32_t priority) {
+  if (priority == 0 || context.engine->config().policy == SchedulingPolicy::kPriority) return {};
+  return wrong("priority",
+               fmt::format("requests are served in order of arrival (no --scheduling-policy priority): must "
+                           "be 0, got {}",
+                           priority),
+               "unsupported_parameter");
+}
+
 void resolve_seed(const ApiContext& context, GenerationFields& f) {
   if (f.seed) {
     f.sampling.seed = static_cast<uint64_t>(*f.seed);
@@ -102,6 +111,7 @@ Status resolve_generation_fields(const ApiContext& context, unsigned route, Gene
   if (f.include_usage && !f.stream) return wrong("stream_options", "needs stream: true");
   if (f.repetition_penalty) f.sampling.repetition_penalty = *f.repetition_penalty;
   OMNIBUS_RETURN_IF_ERROR(resolve_repeat_penalty(f));
+  OMNIBUS_RETURN_IF_ERROR(check_priority(context, f.priority));
   f.sampling.bad_sequences = bad_word_sequences(context.tokenizer(), f.bad_words);
   OMNIBUS_RETURN_IF_ERROR(resolve_logprobs(context, route, f));
   OMNIBUS_RETURN_IF_ERROR(resolve_best_of(f));

@@ -18,6 +18,20 @@ Json usage_json(const UsageTotals& usage) {
   return out;
 }
 
+Json usage_with_timings_json(const UsageTotals& usage) {
+  const auto milliseconds = [](int64_t ns) { return static_cast<double>(ns) / 1e6; };
+  const RequestTimeline& t = usage.timeline;
+  Json out = usage_json(usage);
+  Json& timings = out["omnibus"];
+  timings["queue_ms"] = milliseconds(t.queue_ns());
+  timings["prefill_ms"] = milliseconds(t.prefill_ns());
+  timings["decode_ms"] = milliseconds(t.decode_ns());
+  timings["e2e_ms"] = milliseconds(t.e2e_ns());
+  timings["preemptions"] = t.preemptions;
+  timings["cached_tokens"] = usage.cached_tokens;
+  return out;
+}
+
 OpenAiFormat::OpenAiFormat() : started_ns_(SteadyClock().now_ns()) {}
 
 void OpenAiFormat::add_processing_time(HttpResponse& head) const {

@@ -8,6 +8,8 @@
 namespace omnibus {
 
 Json usage_json(const UsageTotals& usage);
+// With `omnibus`: how long what took, in milliseconds. For an answer that has ended.
+Json usage_with_timings_json(const UsageTotals& usage);
 
 class OpenAiFormat : public AnswerFormat {
  public:

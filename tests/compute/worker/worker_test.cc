@@ -163,6 +163,104 @@ TEST(WorkerTest, MinTokensBansEndsAndAMaskThatLeavesNothingFailsAlone) {
   EXPECT_EQ(results.at(3).status, RowStatus::kOk);
 }
 
+// The step after `seq` of a request of 8 prompt tokens in block 0, whose input is the token of row `row`
+// there.
+SchedulerOutput from_step(const Request& request, uint64_t seq, int32_t row) {
+  SchedulerOutput plan;
+  plan.id = {1, seq + 1};
+  ScheduledRow next;
+  next.id = request.id;
+  next.base_computed = static_cast<int32_t>(request.prompt_token_ids.size());
+  next.n_tokens = 1;
+  next.new_blocks = {{}};
+  next.source = FromStep{seq, row};
+  next.samples = true;
+  plan.rows.push_back(next);
+  return plan;
+}
+
+TEST(WorkerTest, RowMayTakeItsInputFromTheStepBefore) {
+  const Request request = make_request(1, 8, 263, 3);
+  const auto file = llama();
+  const auto ahead = ready_worker(small_config(file, Numerics::kFast));
+  const auto known = ready_worker(small_config(file, Numerics::kFast));
+  for (WorkerBase* worker : {ahead.get(), known.get()}) {
+    ASSERT_EQ(prepare_error(*worker, one_row(request, 1, {0})), "accepted");
+    ASSERT_TRUE(worker->commit({1, 1}).get().ok());
+  }
+  using testing::HasSubstr;
+  EXPECT_THAT(prepare_error(*ahead, from_step(request, 1, 1)), HasSubstr("row 1 of step 1"));
+  SchedulerOutput older = from_step(request, 1, 0);
+  older.rows[0].source = FromStep{0, 0};
+  EXPECT_THAT(prepare_error(*ahead, older), HasSubstr("row 0 of step 0"));
+  SchedulerOutput fresh = one_row(make_request(2, 8, 263, 4), 2, {1});
+  fresh.rows[0].source = FromStep{1, 0};
+  EXPECT_THAT(prepare_error(*ahead, fresh), HasSubstr("new request"));
+
+  ASSERT_EQ(prepare_error(*ahead, from_step(request, 1, 0)), "accepted");
+  SchedulerOutput plain = from_step(request, 1, 0);
+  plain.rows[0].source = KnownTokens{};
+  ASSERT_EQ(prepare_error(*known, plain), "accepted");
+  const auto a = ahead->commit({1, 2}).get();
+  const auto b = known->commit({1, 2}).get();
+  ASSERT_TRUE(a.ok() && b.ok()) << a.status() << b.status();
+  EXPECT_EQ(a->rows[0].tokens, b->rows[0].tokens);
+  EXPECT_EQ(a->rows[0].logprobs[0].sampled.logprob, b->rows[0].logprobs[0].sampled.logprob);
+}
+
+// The scheduler plans ahead of a step whose failure it has not heard of.
+TEST(WorkerTest, RowBehindAFailedOneIsVoid) {
+  Request fails = make_request(1, 8, 263, 3);
+  auto& params = std::get<SamplingParams>(fails.params);
+  params.allowed_token_ids = {2};
+  params.min_tokens = 3;
+  const Request good = make_request(2, 8, 263, 4);
+  const auto worker = ready_worker(small_config(llama(), Numerics::kFast));
+  SchedulerOutput both = one_row(fails, 1, {0});
+  const SchedulerOutput second = one_row(good, 1, {1});
+  both.new_requests.push_back(second.new_requests[0]);
+  both.rows.push_back(second.rows[0]);
+  ASSERT_EQ(prepare_error(*worker, both), "accepted");
+  const auto first = worker->commit({1, 1}).get();
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_EQ(first->rows[0].status, RowStatus::kNoCandidate);
+
+  SchedulerOutput next = from_step(fails, 1, 0);
+  next.rows.push_back(from_step(good, 1, 1).rows[0]);
+  ASSERT_EQ(prepare_error(*worker, next), "accepted");
+  const auto output = worker->commit({1, 2}).get();
+  ASSERT_TRUE(output.ok()) << output.status();
+  EXPECT_EQ(output->rows[0].status, RowStatus::kNoCandidate);
+  EXPECT_TRUE(output->rows[0].tokens.empty());
+  EXPECT_EQ(output->rows[1].status, RowStatus::kOk);
+  ASSERT_EQ(output->rows[1].tokens.size(), 1U);
+  // And the one beside it goes on from where it stands in the plan.
+  SchedulerOutput third = from_step(good, 2, 1);
+  third.rows[0].base_computed = 9;
+  third.finished = {fails.id};
+  EXPECT_EQ(prepare_error(*worker, third), "accepted");
+  EXPECT_TRUE(worker->commit({1, 3}).get().ok());
+}
+
+// A prompt whose beginning another request has computed.
+TEST(WorkerTest, NewRequestMayBeginBehindACachedPrefix) {
+  const auto worker = ready_worker(small_config(llama(), Numerics::kFast));
+  Request first = make_request(1, 20, 263, 3);
+  Request second = first;
+  second.id = 2;
+  ASSERT_EQ(prepare_error(*worker, one_row(first, 1, {0, 1})), "accepted");
+  const auto whole = worker->commit({1, 1}).get();
+  ASSERT_TRUE(whole.ok());
+  SchedulerOutput hit = one_row(second, 2, {0, 2});
+  hit.rows[0].base_computed = 16;
+  hit.rows[0].n_tokens = 4;
+  ASSERT_EQ(prepare_error(*worker, hit), "accepted");
+  const auto part = worker->commit({1, 2}).get();
+  ASSERT_TRUE(part.ok()) << part.status();
+  EXPECT_EQ(part->rows[0].tokens, whole->rows[0].tokens);
+  EXPECT_EQ(part->rows[0].logprobs[0].sampled.logprob, whole->rows[0].logprobs[0].sampled.logprob);
+}
+
 TEST(WorkerTest, EpochsEndByAbortAndBeginByJoin) {
   const auto worker = ready_worker(small_config(llama(), Numerics::kFast));
   const Request request = make_request(1, 8, 263, 3);

@@ -443,20 +443,25 @@ TEST(AsyncEngine, StandingStepIsReportedAsStalled) {
   Gate gate;
   FakeWorkerOptions options;
   options.before_commit = gate.hook();
-  SharedClock clock;
-  EngineFixture f(options, EngineFixture::default_config(), &clock);
-  clock.now += 1'000'000'000'000;
-  EXPECT_TRUE(f.engine->health().ready()) << "idle is not stalled";
+  EngineConfig config = EngineFixture::default_config();
+  config.step_timeout_s = 0.05;
+  EngineFixture f(options, config);
+  ASSERT_TRUE(f.status.ok()) << f.status;
+  EXPECT_TRUE(f.engine->health().ready());
   gate.close();
   ASSERT_TRUE(f.engine->submit(generate("x", 2), f.collector.sink()).ok());
   gate.wait_arrived();
-  EXPECT_TRUE(f.engine->health().ready());
-  clock.now += 299'000'000'000;  // a slow machine is not a dead one
-  EXPECT_TRUE(f.engine->health().ready());
-  clock.now += 2'000'000'000;
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (f.engine->health().live() && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
   EXPECT_EQ(f.engine->health().reason, "stalled");
+  EXPECT_FALSE(f.engine->health().ready());
+  const Status refused = f.engine->submit(generate("x", 2), f.collector.sink()).status();
+  EXPECT_EQ(error_detail(refused).http, 503);
+  EXPECT_GT(error_detail(refused).retry_after_ms, 0);
   gate.release();
-  ASSERT_TRUE(f.collector.wait(1));
+  ASSERT_TRUE(f.collector.wait(1)) << "a late step is still taken in";
+  while (!f.engine->health().live() && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
+  EXPECT_TRUE(f.engine->health().ready());
 }
 
 TEST(AsyncEngine, DeadlineEndsARequest) {

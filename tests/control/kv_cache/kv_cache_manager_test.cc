@@ -1,10 +1,14 @@
 #include "omnibus/control/kv_cache/kv_cache_manager.h"
 
 #include <map>
+#include <numeric>
 #include <random>
 #include <set>
+#include <string_view>
 
 #include <gtest/gtest.h>
+
+#include "omnibus/control/kv_cache/block_key.h"
 
 namespace omnibus {
 namespace {
@@ -26,24 +30,6 @@ std::unique_ptr<KVCacheManager> make(const KVCacheConfig& config) {
   return std::move(manager).value();
 }
 
-TEST(BlockPool, SharedBlockIsFreeOnlyAfterItsLastHolder) {
-  BlockPool pool(2);
-  const BlockId a = *pool.take();
-  pool.add_ref(a);
-  pool.release(a);
-  EXPECT_EQ(pool.used_count(), 1);
-  EXPECT_EQ(pool.ref_count(a), 1);
-  pool.release(a);
-  EXPECT_EQ(pool.free_count(), 2);
-  EXPECT_TRUE(pool.check_integrity().ok());
-}
-
-TEST(BlockPool, EmptyPoolRefuses) {
-  BlockPool pool(1);
-  EXPECT_TRUE(pool.take().has_value());
-  EXPECT_FALSE(pool.take().has_value());
-}
-
 TEST(KVCacheManager, AllocatesByTokensAndOnlyWhatIsMissing) {
   auto kv = make(config_of(4, {100}));
   auto added = kv->allocate_slots(1, {.n_new = 17});
@@ -51,7 +37,7 @@ TEST(KVCacheManager, AllocatesByTokensAndOnlyWhatIsMissing) {
   EXPECT_EQ((*added)[0].size(), 2U);
   added = kv->allocate_slots(1, {.n_computed = 17, .n_new = 15});
   ASSERT_TRUE(added);
-  EXPECT_TRUE((*added)[0].empty());
+  EXPECT_TRUE(added->empty());
   added = kv->allocate_slots(1, {.n_computed = 32, .n_new = 1, .n_lookahead = 15, .n_external = 1});
   ASSERT_TRUE(added);
   EXPECT_EQ((*added)[0].size(), 2U);
@@ -86,6 +72,143 @@ TEST(KVCacheManager, RefusesBadConfigsByName) {
   KVCacheConfig recurrent = config_of(1, {1});
   recurrent.groups[0].kind = KVGroupKind::kRecurrent;
   EXPECT_EQ(KVCacheManager::create(recurrent).status().code(), StatusCode::kUnimplemented);
+}
+
+// Tokens with their keys, as a request brings them.
+struct Text {
+  explicit Text(std::vector<TokenId> ids, std::string_view salt = "", int32_t per_key = 16)
+      : tokens(std::move(ids)) {
+    extend_block_keys({"model", "", salt}, tokens, per_key, {}, keys);
+  }
+  KeyedTokens keyed() const { return {tokens, keys}; }
+  std::vector<TokenId> tokens;
+  std::vector<Digest256> keys;
+};
+
+std::vector<TokenId> counting(int32_t n) {
+  std::vector<TokenId> tokens(static_cast<size_t>(n));
+  std::iota(tokens.begin(), tokens.end(), 0);
+  return tokens;
+}
+
+TEST(KVCacheManager, PrefixIsSharedWithoutACopy) {
+  auto kv = make(config_of(8, {100}));
+  const Text text(counting(40));
+  ASSERT_TRUE(kv->allocate_slots(1, {.n_new = 40}));
+  EXPECT_EQ(kv->get_computed_blocks(text.keyed(), 39).n_tokens, 0) << "nothing is stored yet";
+  kv->publish(1, text.keyed(), 20);
+  EXPECT_EQ(kv->get_computed_blocks(text.keyed(), 39).n_tokens, 16) << "full blocks only";
+  kv->publish(1, text.keyed(), 40);
+  const ComputedBlocks hit = kv->get_computed_blocks(text.keyed(), 39);
+  ASSERT_EQ(hit.n_tokens, 32);
+  const auto added = kv->allocate_slots(2, {.n_computed = 32, .n_new = 8}, hit);
+  ASSERT_TRUE(added);
+  EXPECT_EQ((*added)[0].size(), 3U) << "the shared ones are part of the new table";
+  EXPECT_EQ(kv->blocks_of(2, 0)[0], kv->blocks_of(1, 0)[0]);
+  EXPECT_EQ(kv->blocks_of(2, 0)[1], kv->blocks_of(1, 0)[1]);
+  EXPECT_NE(kv->blocks_of(2, 0)[2], kv->blocks_of(1, 0)[2]);
+  EXPECT_EQ(kv->used_blocks(), 4);
+  kv->free(1);
+  EXPECT_EQ(kv->used_blocks(), 3);
+  kv->free(2);
+  EXPECT_EQ(kv->used_blocks(), 0);
+  EXPECT_EQ(kv->cached_blocks(), 2);
+  EXPECT_EQ(kv->usage(), 0.0) << "cached blocks are free to take";
+  EXPECT_TRUE(kv->check_integrity().ok()) << kv->check_integrity();
+}
+
+TEST(KVCacheManager, AHitNeedsOnlyTheMissingBlocks) {
+  auto kv = make(config_of(4, {100}));
+  const Text text(counting(48));
+  ASSERT_TRUE(kv->allocate_slots(1, {.n_new = 48}));
+  kv->publish(1, text.keyed(), 48);
+  EXPECT_FALSE(kv->allocate_slots(2, {.n_new = 48})) << "one block is left";
+  const ComputedBlocks hit = kv->get_computed_blocks(text.keyed(), 47);
+  EXPECT_TRUE(kv->allocate_slots(2, {.n_computed = 32, .n_new = 16}, hit));
+  kv->free(1);
+  kv->free(2);
+  // Cached blocks that are to be shared are not there to be taken: 3 of 4 are, 2 more do not fit.
+  const ComputedBlocks again = kv->get_computed_blocks(text.keyed(), 48);
+  ASSERT_EQ(again.n_tokens, 48);
+  EXPECT_FALSE(kv->allocate_slots(3, {.n_computed = 48, .n_new = 17}, again));
+  EXPECT_FALSE(kv->holds(3));
+  EXPECT_TRUE(kv->allocate_slots(3, {.n_computed = 48, .n_new = 16}, again));
+  EXPECT_TRUE(kv->check_integrity().ok()) << kv->check_integrity();
+}
+
+TEST(KVCacheManager, TailsAreEvictedBeforeHeads) {
+  auto kv = make(config_of(4, {100}));
+  const Text text(counting(64));
+  ASSERT_TRUE(kv->allocate_slots(1, {.n_new = 64}));
+  kv->publish(1, text.keyed(), 64);
+  kv->free(1);
+  for (int32_t left = 3; left >= 0; --left) {
+    ASSERT_TRUE(kv->allocate_slots(static_cast<RequestId>(10 + left), {.n_new = 16}));
+    EXPECT_EQ(kv->get_computed_blocks(text.keyed(), 64).n_tokens, left * 16);
+  }
+}
+
+TEST(KVCacheManager, SaltsShareNothing) {
+  auto kv = make(config_of(8, {100}));
+  const Text a(counting(32), "a");
+  const Text b(counting(32), "b");
+  ASSERT_TRUE(kv->allocate_slots(1, {.n_new = 32}));
+  kv->publish(1, a.keyed(), 32);
+  EXPECT_EQ(kv->get_computed_blocks(a.keyed(), 32).n_tokens, 32);
+  EXPECT_EQ(kv->get_computed_blocks(b.keyed(), 32).n_tokens, 0);
+}
+
+TEST(KVCacheManager, KeyWithOtherTokensIsAMiss) {
+  auto kv = make(config_of(8, {100}));
+  const Text text(counting(32));
+  ASSERT_TRUE(kv->allocate_slots(1, {.n_new = 32}));
+  kv->publish(1, text.keyed(), 32);
+  Text forged = text;
+  forged.tokens[20] = 7;
+  EXPECT_EQ(kv->get_computed_blocks(forged.keyed(), 32).n_tokens, 16);
+}
+
+TEST(KVCacheManager, ResetForgetsEverything) {
+  auto kv = make(config_of(8, {100}));
+  const Text text(counting(64));
+  ASSERT_TRUE(kv->allocate_slots(1, {.n_new = 64}));
+  kv->publish(1, text.keyed(), 32);
+  ASSERT_TRUE(kv->allocate_slots(2, {.n_new = 16}));
+  kv->reset_prefix_cache();
+  EXPECT_EQ(kv->get_computed_blocks(text.keyed(), 64).n_tokens, 0);
+  kv->publish(1, text.keyed(), 64);
+  EXPECT_EQ(kv->get_computed_blocks(text.keyed(), 64).n_tokens, 0) << "its KV is from before the reset";
+  kv->free(1);
+  EXPECT_EQ(kv->cached_blocks(), 0);
+  EXPECT_TRUE(kv->check_integrity().ok()) << kv->check_integrity();
+  ASSERT_TRUE(kv->allocate_slots(3, {.n_new = 64}));
+  kv->publish(3, text.keyed(), 64);
+  EXPECT_EQ(kv->get_computed_blocks(text.keyed(), 64).n_tokens, 64);
+}
+
+// Groups of different block sizes: a prefix counts as far as it is whole in each, and as a prefill may be
+// cut.
+TEST(KVCacheManager, PrefixIsValidInEveryGroup) {
+  KVCacheConfig config = config_of(16, {100, 200});
+  config.groups[1].tokens_per_block = 8;
+  auto kv = make(config);
+  ASSERT_EQ(kv->tokens_per_key(), 8);
+  const Text text(counting(64), "", 8);
+  ASSERT_TRUE(kv->allocate_slots(1, {.n_new = 64}));
+  kv->publish(1, text.keyed(), 40);
+  EXPECT_EQ(kv->get_computed_blocks(text.keyed(), 64).n_tokens, 32);
+  kv->free(1);
+  // Evicts from the pool of the second group alone: 16 blocks, of which 5 are cached.
+  ASSERT_TRUE(kv->allocate_slots(2, {.n_new = 14 * 8}));
+  const int32_t left = kv->get_computed_blocks(text.keyed(), 64).n_tokens;
+  EXPECT_EQ(left, 16);
+  EXPECT_TRUE(kv->check_integrity().ok()) << kv->check_integrity();
+
+  config.groups[0].chunk_alignment = 48;
+  auto aligned = make(config);
+  ASSERT_TRUE(aligned->allocate_slots(1, {.n_new = 64}));
+  aligned->publish(1, text.keyed(), 64);
+  EXPECT_EQ(aligned->get_computed_blocks(text.keyed(), 64).n_tokens, 48);
 }
 
 // Conservation law under random allocate / grow / free, against a model that only counts.

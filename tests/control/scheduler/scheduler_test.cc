@@ -1,15 +1,14 @@
-// Laws of the scheduler, on the fake worker: each request gets exactly its closed-form tokens, whatever the
-// batch, the chunks, the memory and the aborts around it; the block ledger balances after every step.
+// Behaviour of the scheduler on the fake worker, one subject per test. The laws over random workloads are in
+// scheduler_laws_test.cc.
 #include "omnibus/control/scheduler/scheduler.h"
 
 #include <algorithm>
 #include <map>
-#include <random>
 #include <set>
 
 #include <gtest/gtest.h>
 
-#include "fakes/fake_worker.h"
+#include "scheduler_loop.h"
 
 namespace omnibus {
 namespace {
@@ -17,121 +16,14 @@ namespace {
 using fakes::FakeWorker;
 using fakes::FakeWorkerOptions;
 
-struct Loop {
-  Loop(SchedulerConfig config, FakeWorkerOptions options) : worker(limits(options, config)) {
-    const MemoryPlan plan = *worker.capacity();
-    EXPECT_TRUE(worker.allocate_kv(plan.kv).ok());
-    EXPECT_TRUE(worker.join({}).ok());
-    auto made = Scheduler::create(config, plan.kv, &clock);
-    EXPECT_TRUE(made.ok()) << made.status();
-    scheduler = std::move(made).value();
-  }
-
-  static FakeWorkerOptions limits(FakeWorkerOptions options, const SchedulerConfig& config) {
-    options.max_rows = config.max_num_seqs;
-    options.max_tokens_per_step = config.max_num_batched_tokens;
-    return options;
-  }
-
-  ModelRunnerOutput execute(const SchedulerOutput& plan) {
-    auto digest = worker.prepare(plan).get();
-    EXPECT_TRUE(digest.ok()) << digest.status();
-    auto output = worker.commit(plan.id).get();
-    EXPECT_TRUE(output.ok()) << output.status();
-    return output.ok() ? *output : ModelRunnerOutput{};
-  }
-
-  // One step; false when it failed.
-  bool step() {
-    clock.advance_ns(1000);
-    last_plan = scheduler->schedule();
-    EXPECT_FALSE(last_plan.rows.empty());
-    auto events = scheduler->update_from_output(last_plan, execute(last_plan));
-    EXPECT_TRUE(events.ok()) << events.status();
-    if (!events.ok()) return false;
-    for (auto& event : *events) take(std::move(event));
-    EXPECT_TRUE(scheduler->check_integrity().ok()) << scheduler->check_integrity();
-    ++steps;
-    return !testing::Test::HasFailure();
-  }
-
-  void take(SequenceEvent event) {
-    auto& got = tokens[event.id];
-    EXPECT_EQ(static_cast<size_t>(event.first_index), got.size()) << "request " << event.id;
-    got.insert(got.end(), event.tokens.begin(), event.tokens.end());
-    if (!event.prompt_logprobs.empty()) {
-      EXPECT_EQ(event.first_index, 0);
-      prompt_logprobs[event.id] = event.prompt_logprobs;
-    }
-    if (!event.finish_reason) return;
-    const auto& t = event.timeline;
-    EXPECT_LE(t.arrival_ns, t.first_scheduled_ns);
-    EXPECT_LE(t.first_scheduled_ns, t.first_token_ns);
-    EXPECT_LE(t.first_token_ns, t.finished_ns);
-    EXPECT_TRUE(ends.emplace(event.id, std::move(event)).second) << "two ends";
-  }
-
-  void run(int limit = 100000) {
-    while (scheduler->has_work() && limit-- > 0)
-      if (!step()) return;
-    EXPECT_FALSE(scheduler->has_work()) << "no progress";
-  }
-
-  ManualClock clock;
-  FakeWorker worker;
-  std::unique_ptr<Scheduler> scheduler;
-  SchedulerOutput last_plan;
-  std::map<RequestId, std::vector<TokenId>> tokens;
-  std::map<RequestId, std::vector<SampledLogprobs>> prompt_logprobs;
-  std::map<RequestId, SequenceEvent> ends;
-  int steps = 0;
-};
-
-Request request_of(RequestId id, size_t prompt_size, int32_t max_tokens, uint64_t seed = 7) {
-  Request r;
-  r.id = id;
-  r.arrival_ns = 1;
-  for (size_t i = 0; i < prompt_size; ++i)
-    r.prompt_token_ids.push_back(static_cast<TokenId>((id * 31 + i * 7) % 500));
-  SamplingParams p;
-  p.max_tokens = max_tokens;
-  p.seed = seed;
-  r.params = p;
-  return r;
-}
-
-// What the request must produce: the closed form, cut by the stop rules in plain words.
-std::pair<std::vector<TokenId>, FinishReason> expected(const Request& r, int32_t max_model_len,
-                                                       int32_t vocab_size = 512) {
-  const SamplingParams& p = r.sampling();
-  std::vector<TokenId> known = r.prompt_token_ids;
-  std::vector<TokenId> out;
-  while (true) {
-    const TokenId t = fakes::hash_token(p.seed, known, vocab_size);
-    known.push_back(t);
-    out.push_back(t);
-    const auto n = static_cast<int32_t>(out.size());
-    const bool is_stop = std::count(r.eos_token_ids.begin(), r.eos_token_ids.end(), t) +
-                             std::count(p.stop_token_ids.begin(), p.stop_token_ids.end(), t) >
-                         0;
-    if (is_stop && n > p.min_tokens) return {out, FinishReason::kStop};
-    if (n == p.max_tokens || static_cast<int32_t>(known.size()) == max_model_len)
-      return {out, FinishReason::kLength};
-  }
-}
-
-SchedulerConfig config_of(int32_t max_seqs, int32_t budget, int32_t max_model_len = 4096) {
-  SchedulerConfig c;
-  c.max_model_len = max_model_len;
-  c.max_num_seqs = max_seqs;
-  c.max_num_batched_tokens = budget;
-  c.epoch = 1;
-  return c;
+SchedulerConfig deep(SchedulerConfig config, int32_t max_steps_in_flight) {
+  config.max_steps_in_flight = max_steps_in_flight;
+  return config;
 }
 
 TEST(Scheduler, PromptIsCutIntoChunksAndSamplesOnlyAtItsEnd) {
   Loop loop(config_of(4, 8), {});
-  loop.scheduler->add(request_of(1, 20, 2));
+  loop.add(request_of(1, 20, 2));
   std::vector<int32_t> sizes;
   std::vector<bool> samples;
   while (loop.scheduler->has_work() && loop.step()) {
@@ -145,9 +37,9 @@ TEST(Scheduler, PromptIsCutIntoChunksAndSamplesOnlyAtItsEnd) {
 
 TEST(Scheduler, DecodesComeBeforePrefills) {
   Loop loop(config_of(4, 8), {});
-  loop.scheduler->add(request_of(1, 4, 50));
+  loop.add(request_of(1, 4, 50));
   ASSERT_TRUE(loop.step());
-  loop.scheduler->add(request_of(2, 30, 5));
+  loop.add(request_of(2, 30, 5));
   for (int i = 0; i < 4; ++i) {
     ASSERT_TRUE(loop.step());
     ASSERT_EQ(loop.last_plan.rows.size(), 2U);
@@ -161,7 +53,7 @@ TEST(Scheduler, YoungestIsPreemptedAndComesBackFirst) {
   FakeWorkerOptions options;
   options.num_blocks = 4;  // 64 tokens
   Loop loop(config_of(3, 64), options);
-  for (RequestId id = 1; id <= 3; ++id) loop.scheduler->add(request_of(id, 15, 30));
+  for (RequestId id = 1; id <= 3; ++id) loop.add(request_of(id, 15, 30));
   std::vector<RequestId> preempted;
   std::vector<RequestId> admitted;
   while (loop.scheduler->has_work() && loop.step()) {
@@ -191,7 +83,7 @@ TEST(Scheduler, StopIdsWaitForMinTokens) {
     p.min_tokens = min_tokens;
     p.stop_token_ids = {out[2]};
     r.params = p;
-    loop.scheduler->add(r);
+    loop.add(r);
     loop.run();
     const auto [tokens, reason] = expected(r, 4096);
     EXPECT_EQ(loop.tokens[1], tokens) << "min_tokens " << min_tokens;
@@ -207,7 +99,7 @@ TEST(Scheduler, StopOnTheLastAllowedTokenIsAStop) {
   const auto out = expected(r, 4096).first;
   r.eos_token_ids = {out[3]};
   Loop loop(config_of(1, 16), {});
-  loop.scheduler->add(r);
+  loop.add(r);
   loop.run();
   EXPECT_EQ(loop.tokens[1], out);
   EXPECT_EQ(loop.ends.at(1).finish_reason, FinishReason::kStop);
@@ -216,7 +108,7 @@ TEST(Scheduler, StopOnTheLastAllowedTokenIsAStop) {
 
 TEST(Scheduler, ContextLengthEndsARequest) {
   Loop loop(config_of(1, 16, 12), {});
-  loop.scheduler->add(request_of(1, 5, 100));
+  loop.add(request_of(1, 5, 100));
   loop.run();
   EXPECT_EQ(loop.tokens[1].size(), 7U);
   EXPECT_EQ(loop.ends.at(1).finish_reason, FinishReason::kLength);
@@ -239,7 +131,7 @@ TEST(Scheduler, CapacityIsStatedWithBothNumbers) {
   EXPECT_EQ(loop.scheduler->max_output_tokens(10), 23);
   EXPECT_FALSE(loop.scheduler->can_serve(0).ok());
   // The stated room is real: the request that fills it runs alone to its end.
-  loop.scheduler->add(request_of(1, 10, 23));
+  loop.add(request_of(1, 10, 23));
   loop.run();
   EXPECT_EQ(loop.tokens[1].size(), 23U);
 }
@@ -258,7 +150,7 @@ TEST(Scheduler, SettingsThatWouldStarveAreRefusedByName) {
 
 TEST(Scheduler, AbortDuringAStepDropsItsRow) {
   Loop loop(config_of(4, 32), {});
-  for (RequestId id = 1; id <= 3; ++id) loop.scheduler->add(request_of(id, 6, 9));
+  for (RequestId id = 1; id <= 3; ++id) loop.add(request_of(id, 6, 9));
   ASSERT_TRUE(loop.step());
   const SchedulerOutput plan = loop.scheduler->schedule();
   const ModelRunnerOutput output = loop.execute(plan);
@@ -277,7 +169,7 @@ TEST(Scheduler, AbortDuringAStepDropsItsRow) {
 
 TEST(Scheduler, FinishByTextReportsTheSurplus) {
   Loop loop(config_of(4, 32), {});
-  loop.scheduler->add(request_of(1, 6, 9));
+  loop.add(request_of(1, 6, 9));
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(loop.step());
   EXPECT_EQ(loop.scheduler->finish(1, 2), 2);
   EXPECT_EQ(loop.scheduler->finish(1, 2), 0);
@@ -290,7 +182,7 @@ TEST(Scheduler, DeadlineEndsWaitingAndRunning) {
   for (RequestId id = 1; id <= 2; ++id) {
     Request r = request_of(id, 6, 100);
     r.deadline = 5000;
-    loop.scheduler->add(r);
+    loop.add(r);
   }
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(loop.step());
   EXPECT_TRUE(loop.scheduler->expire().empty());
@@ -305,7 +197,7 @@ TEST(Scheduler, OneBadRowEndsOneRequest) {
   FakeWorkerOptions options;
   options.is_nan = [](const Request& r, size_t n) { return r.id == 2 && n == 3; };
   Loop loop(config_of(4, 32), options);
-  for (RequestId id = 1; id <= 3; ++id) loop.scheduler->add(request_of(id, 6, 9));
+  for (RequestId id = 1; id <= 3; ++id) loop.add(request_of(id, 6, 9));
   loop.run();
   EXPECT_EQ(loop.ends.at(2).finish_reason, FinishReason::kError);
   EXPECT_EQ(error_detail(loop.ends.at(2).status).type, "server_error");
@@ -315,7 +207,7 @@ TEST(Scheduler, OneBadRowEndsOneRequest) {
 
 TEST(Scheduler, RowWithoutACandidateIsTheClientsError) {
   Loop loop(config_of(4, 32), {});
-  for (RequestId id = 1; id <= 2; ++id) loop.scheduler->add(request_of(id, 6, 9));
+  for (RequestId id = 1; id <= 2; ++id) loop.add(request_of(id, 6, 9));
   const SchedulerOutput plan = loop.scheduler->schedule();
   ModelRunnerOutput output = loop.execute(plan);
   ASSERT_EQ(output.rows.size(), 2U);
@@ -334,7 +226,7 @@ TEST(Scheduler, RowWithoutACandidateIsTheClientsError) {
 
 TEST(Scheduler, OutputThatDoesNotFitThePlanChangesNothing) {
   Loop loop(config_of(4, 32), {});
-  loop.scheduler->add(request_of(1, 6, 9));
+  loop.add(request_of(1, 6, 9));
   const SchedulerOutput plan = loop.scheduler->schedule();
   const ModelRunnerOutput good = loop.execute(plan);
   for (int kind = 0; kind < 4; ++kind) {
@@ -350,8 +242,8 @@ TEST(Scheduler, OutputThatDoesNotFitThePlanChangesNothing) {
 
 // Two plans in flight: the second chunk of a prompt is planned before the first is answered.
 TEST(Scheduler, ChunksOfOnePromptMayBeInFlightTogether) {
-  Loop loop(config_of(2, 8), {});
-  loop.scheduler->add(request_of(1, 14, 3));
+  Loop loop(deep(config_of(2, 8), 3), {});
+  loop.add(request_of(1, 14, 3));
   const SchedulerOutput first = loop.scheduler->schedule();
   const SchedulerOutput second = loop.scheduler->schedule();
   EXPECT_EQ(second.rows[0].base_computed, 8);
@@ -370,10 +262,10 @@ TEST(Scheduler, ChunksOfOnePromptMayBeInFlightTogether) {
 TEST(Scheduler, RowOfAFormerLifeIsIgnored) {
   FakeWorkerOptions options;
   options.num_blocks = 3;
-  Loop loop(config_of(2, 16), options);
-  loop.scheduler->add(request_of(1, 15, 30));
+  Loop loop(deep(config_of(2, 16), 4), options);
+  loop.add(request_of(1, 15, 30));
   ASSERT_TRUE(loop.step());
-  loop.scheduler->add(request_of(2, 20, 9));
+  loop.add(request_of(2, 20, 9));
   const SchedulerOutput a = loop.scheduler->schedule();  // 1 decodes, first chunk of 2
   const SchedulerOutput b = loop.scheduler->schedule();  // second chunk of 2, samples
   const ModelRunnerOutput out_a = loop.execute(a);
@@ -393,145 +285,6 @@ TEST(Scheduler, RowOfAFormerLifeIsIgnored) {
   }
   loop.run();
   EXPECT_EQ(loop.tokens[2], expected(request_of(2, 20, 9), 4096).first);
-}
-
-// The law: 1,500 random requests with random arrivals, aborts, stops, limits and a tiny KV cache.
-struct RandomCase {
-  uint32_t seed = 0;
-  SchedulerConfig config;
-  FakeWorkerOptions options;
-  int n_requests = 0;
-};
-
-RandomCase random_case(uint32_t seed) {
-  std::mt19937 rng(seed);
-  auto pick = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(rng); };
-  RandomCase c;
-  c.seed = seed;
-  c.options.num_blocks = pick(6, 40);
-  if (pick(0, 2) == 0) c.options.group_bytes = {4096, 2048};
-  if (pick(0, 3) == 0) c.options.group_bytes = {4096, 4096};
-  c.options.chunk_alignment = pick(0, 2) == 0 ? 4 : 1;
-  c.options.vocab_size = 60;
-  const int stepping = pick(0, 3);
-  if (stepping == 0) c.options.tokens_per_step = {1, 3, 1};
-  if (stepping == 1) c.options.n_drafts = pick(1, 4);
-  const int seqs = pick(1, 12);
-  c.config = config_of(seqs, seqs + c.options.chunk_alignment - 1 + pick(0, 60), pick(40, 120));
-  c.n_requests = 25;
-  return c;
-}
-
-Request random_request(RequestId id, std::mt19937& rng, const Scheduler& scheduler) {
-  auto pick = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(rng); };
-  Request r = request_of(id, static_cast<size_t>(pick(1, 35)), 1, rng());
-  auto p = r.sampling();
-  p.max_tokens = std::min(pick(1, 60), scheduler.max_output_tokens(r.prompt_token_ids.size()));
-  p.min_tokens = pick(0, 1) * pick(0, 10);
-  if (pick(0, 1)) p.stop_token_ids = {pick(0, 59)};
-  if (pick(0, 1)) r.eos_token_ids = {pick(0, 59)};
-  if (pick(0, 3) == 0) p.prompt_logprobs = pick(0, 2);
-  if (pick(0, 3) == 0) p.logprobs = pick(0, 2);
-  r.params = p;
-  return r;
-}
-
-TEST(SchedulerProperty, EveryRequestGetsItsClosedFormTokens) {
-  int preemptions = 0;
-  for (uint32_t seed = 1; seed <= 60; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    const RandomCase c = random_case(seed);
-    Loop loop(c.config, c.options);
-    std::mt19937 rng(seed * 977);
-    std::map<RequestId, Request> requests;
-    std::set<RequestId> aborted;
-    RequestId next = 1;
-    while (next <= static_cast<RequestId>(c.n_requests) || loop.scheduler->has_work()) {
-      ASSERT_LT(loop.steps, 20000) << "no progress";
-      while (next <= static_cast<RequestId>(c.n_requests) && rng() % 3 == 0) {
-        const Request r = random_request(next, rng, *loop.scheduler);
-        if (loop.scheduler->can_serve(static_cast<int64_t>(r.prompt_token_ids.size())).ok()) {
-          requests[next] = r;
-          loop.scheduler->add(r);
-        }
-        ++next;
-      }
-      if (rng() % 20 == 0 && next > 1) {
-        const RequestId id = 1 + rng() % (next - 1);
-        if (auto e = loop.scheduler->abort(id, FinishReason::kAbort, absl::CancelledError("gone"))) {
-          loop.take(std::move(*e));
-          aborted.insert(id);
-        }
-      }
-      if (!loop.scheduler->has_work()) continue;
-      ASSERT_TRUE(loop.step());
-    }
-    EXPECT_EQ(loop.scheduler->kv().used_blocks(), 0);
-    ASSERT_EQ(loop.ends.size(), requests.size()) << "one terminal state each";
-    for (const auto& [id, r] : requests) {
-      const auto [tokens, reason] = expected(r, c.config.max_model_len, c.options.vocab_size);
-      const auto& got = loop.tokens[id];
-      if (aborted.count(id) != 0) {
-        ASSERT_LE(got.size(), tokens.size());
-        ASSERT_TRUE(std::equal(got.begin(), got.end(), tokens.begin())) << "request " << id;
-        continue;
-      }
-      ASSERT_EQ(got, tokens) << "request " << id;
-      ASSERT_EQ(loop.ends.at(id).finish_reason, reason) << "request " << id;
-      if (!r.sampling().prompt_logprobs) continue;
-      const auto& prompt = r.prompt_token_ids;
-      const auto& logprobs = loop.prompt_logprobs[id];
-      ASSERT_EQ(logprobs.size(), prompt.size() - 1) << "request " << id;
-      for (size_t p = 1; p < prompt.size(); ++p) {
-        ASSERT_EQ(logprobs[p - 1].sampled.id, prompt[p]);
-        ASSERT_EQ(logprobs[p - 1].sampled.logprob,
-                  fakes::fake_logprob(std::span(prompt).first(p), prompt[p]));
-      }
-    }
-    preemptions += static_cast<int>(loop.scheduler->num_preemptions());
-  }
-  EXPECT_GT(preemptions, 100) << "the cases must preempt";
-}
-
-// Law 2: chunks of 16, 64 or 512 tokens, memory plenty or scarce: the same tokens.
-TEST(SchedulerProperty, ChunkSizeAndPreemptionDoNotChangeTokens) {
-  std::map<RequestId, std::vector<TokenId>> reference;
-  for (int32_t blocks : {200, 14}) {
-    for (int32_t chunk : {512, 64, 16}) {
-      FakeWorkerOptions options;
-      options.num_blocks = blocks;
-      Loop loop(config_of(8, chunk), options);
-      for (RequestId id = 1; id <= 12; ++id) loop.scheduler->add(request_of(id, 20 + id * 11, 40));
-      loop.run();
-      if (reference.empty()) reference = loop.tokens;
-      EXPECT_EQ(loop.tokens, reference) << "chunk " << chunk << ", blocks " << blocks;
-      EXPECT_EQ(loop.scheduler->num_preemptions() > 0, blocks == 14);
-    }
-  }
-  for (const auto& [id, tokens] : reference)
-    EXPECT_EQ(tokens, expected(request_of(id, 20 + id * 11, 40), 4096).first);
-}
-
-// The oldest running request computes something in every step, and nothing waiting is overtaken.
-TEST(SchedulerProperty, OldestAdvancesAndQueueKeepsItsOrder) {
-  FakeWorkerOptions options;
-  options.num_blocks = 9;
-  Loop loop(config_of(6, 24), options);
-  for (RequestId id = 1; id <= 40; ++id)
-    loop.scheduler->add(request_of(id, 1 + id * 17 % 60, 1 + id * 13 % 70));
-  RequestId newest = 0;
-  while (loop.scheduler->has_work()) {
-    const RequestId oldest = loop.scheduler->ids().front();
-    ASSERT_TRUE(loop.step());
-    const auto& rows = loop.last_plan.rows;
-    ASSERT_TRUE(std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.id == oldest; }));
-    for (const auto& data : loop.last_plan.new_requests) {
-      if (!data.output_token_ids.empty() || data.request.id <= newest) continue;
-      ASSERT_EQ(data.request.id, newest + 1) << "admitted out of order";
-      newest = data.request.id;
-    }
-  }
-  EXPECT_GT(loop.scheduler->num_preemptions(), 0);
 }
 
 }  // namespace

@@ -360,8 +360,7 @@ TEST_F(HttpServerTest, OptionsAnswersAreCounted) {
   Client client(server_->port());
   client.send("OPTIONS /held HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   EXPECT_TRUE(client.receive().starts_with("HTTP/1.1 204 "));
-  const std::string counted =
-      "omnibus_http_requests_total{handler=\"none\",method=\"OPTIONS\",status=\"204\"} 1";
+  const std::string counted = "http_requests_total{handler=\"none\",method=\"OPTIONS\",status=\"204\"} 1";
   EXPECT_NE(metrics_.serialize().find(counted), std::string::npos) << metrics_.serialize();
 }
 
@@ -377,8 +376,7 @@ TEST_F(HttpServerTest, TwoListenersShareRoutesAndMetrics) {
   };
   EXPECT_TRUE(answers(server_->port()));
   EXPECT_TRUE(answers((*second)->port()));
-  const std::string counted =
-      "omnibus_http_requests_total{handler=\"/throws\",method=\"GET\",status=\"500\"} 2";
+  const std::string counted = "http_requests_total{handler=\"/throws\",method=\"GET\",status=\"500\"} 2";
   EXPECT_TRUE(
       within(milliseconds(5000), [&] { return metrics_.serialize().find(counted) != std::string::npos; }));
 

@@ -122,7 +122,8 @@ TEST(FieldTable, Codes) {
   EXPECT_EQ(code(R"({"seed":9223372036854775807})"), "");
   EXPECT_EQ(code(R"({"seed":-9223372036854775808})"), "");
   EXPECT_EQ(code(R"({"stop":[""]})"), "invalid_value");
-  EXPECT_EQ(code(R"({"priority":1})"), "unsupported_parameter");
+  EXPECT_EQ(code(R"({"priority":-2147483648})"), "");
+  EXPECT_EQ(code(R"({"priority":2147483648})"), "integer_above_max_value");
   EXPECT_EQ(code(R"({"priority":"1"})"), "invalid_type");
   EXPECT_EQ(code(R"({"truncate_prompt_tokens":0})"), "integer_below_min_value");
   EXPECT_EQ(code(R"({"truncation_side":"up"})"), "invalid_value");

@@ -72,11 +72,22 @@ enum class EngineTrouble { kNone, kDraining, kStalled, kFailed };
 struct EngineHealth {
   EngineTrouble trouble = EngineTrouble::kNone;
   std::string reason;  // the trouble in words: "stalled", "draining", "failed: ..."
+  // The engine turns: the step in flight is within its time, or none is and the inbox was answered within 1
+  // s.
+  bool live() const { return trouble == EngineTrouble::kNone || trouble == EngineTrouble::kDraining; }
+  // And takes requests. A forward pass has succeeded since start().
   bool ready() const { return trouble == EngineTrouble::kNone; }
   bool draining = false;
   int32_t running = 0, waiting = 0;
   uint64_t steps = 0;  // steps completed
   int32_t total_blocks = 0, used_blocks = 0;
+};
+
+// What may change while the engine runs. Ranges as in EngineConfig.
+struct EngineLimits {
+  int32_t max_waiting_requests = 256;
+  int64_t max_waiting_tokens = 0;
+  FairSharing fair_sharing;
 };
 
 class AsyncEngine {
@@ -93,8 +104,8 @@ class AsyncEngine {
 
   // Checks the request against model and limits before admission: empty prompt, ids outside the vocabulary,
   // prompt longer than the context (400 context_length_exceeded, both counts), larger than the whole KV cache
-  // (400), queue full (429 with Retry-After), draining (503). On success every choice will reach `sink`
-  // exactly once with an end.
+  // (400), queue full (429 with Retry-After), draining or stalled (503 with Retry-After). On success every
+  // choice will reach `sink` exactly once with an end.
   virtual StatusOr<RequestId> submit(GenerateRequest request, OutputSink sink) = 0;
   // Frees the KV of all choices after the current step; the sink gets kAbort for those still open. Unknown or
   // finished ids are ignored.
@@ -107,6 +118,8 @@ class AsyncEngine {
   // Forgets every cached prefix that no request holds; those held are not found again. OK once it is done,
   // DEADLINE_EXCEEDED when the engine does not turn.
   virtual Status reset_prefix_cache() = 0;
+  // Holds for requests that come from now on; INVALID_ARGUMENT names the limit.
+  virtual Status set_limits(const EngineLimits& limits) = 0;
   // No new work from now on; true once nothing runs or waits, false at the deadline (then the rest is
   // aborted).
   virtual bool drain(std::chrono::milliseconds limit) = 0;

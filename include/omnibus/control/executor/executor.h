@@ -31,5 +31,8 @@ class Executor {
 
 // The single device: one worker in this process, stepped inline on the caller's thread at depth 1.
 std::unique_ptr<Executor> make_uniproc_executor(std::unique_ptr<WorkerBase> worker);
+// The single device for asynchronous stepping: the same worker on a thread of its own, from start to end. It
+// takes a second step while one runs; a third is refused with RESOURCE_EXHAUSTED.
+std::unique_ptr<Executor> make_threaded_executor(std::unique_ptr<WorkerBase> worker);
 
 }  // namespace omnibus

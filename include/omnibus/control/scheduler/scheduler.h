@@ -1,12 +1,17 @@
 // Scheduler: decides which request computes how many tokens in the next step, and what a step's output means
 // for each request. A state machine: results depend on the calls and the injected clock alone; no I/O.
 //
-// Policy: first come, first served. In each step, under one token budget: (1) running requests past their
-// prefill, oldest first, so that no prefill starves a decode; (2) running prefills, in chunks; (3) waiting
-// requests while rows, budget and blocks last. A request gets blocks for all its known tokens when it is
-// admitted, so a prefill never waits half done for memory. When a decode finds no block, the youngest running
-// request is preempted: its blocks are freed, it goes to the front of the queue and is recomputed later. The
-// oldest therefore always advances. No choice depends on the order of an unordered container or on pointers.
+// In each step, under one token budget: (1) running requests past their prefill, in the policy's order, so
+// that no prefill starves a decode; (2) running prefills, in chunks; (3) waiting requests while rows, budget
+// and blocks last. A request gets blocks for all its known tokens when it is admitted, those of a cached
+// prefix among them, so a prefill never waits half done for memory. When a decode finds no block, the last
+// running request in the policy's order is preempted: its blocks are freed, it keeps its place in that order
+// and is recomputed later. The first in the order therefore always advances. No choice depends on the order
+// of an unordered container or on pointers. More: docs/scheduling.md.
+//
+// Several steps may be in flight: planned, and not yet updated. Workers run them in the order of their plans,
+// so what a plan frees may be used by the next one, and a row may take its input from a row of the step
+// before (FromStep). A row of a request that has ended since is computed for nothing and ignored.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +19,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "omnibus/base/common/clock.h"
@@ -51,12 +59,15 @@ struct SchedulerConfig {
   // A waiting request that others have overtaken in so many steps is next, whatever policy and shares say.
   int32_t max_passed_over = 16;
   bool prefix_caching = true;
+  std::string model;  // name of the weights, in every prefix key
   // How many steps may be planned and not yet updated: pipeline stages + asynchronous steps.
   int32_t max_steps_in_flight = 1;
   // Asynchronous stepping: a sequence whose next token is being sampled by a step in flight may be planned
   // again, with FromStep as source. Without, it waits for that step (a pipeline alternates its batches).
   bool from_step = false;
 };
+
+class FairShares;
 
 // What one step (or an abort) means for one request.
 struct SequenceEvent {
@@ -80,6 +91,9 @@ class Scheduler {
                                                      const Clock* clock);
   ~Scheduler();
 
+  // Keys for Request::prefix_keys; none where the prefix cache is off. Thread-safe: reads what creation
+  // froze.
+  std::vector<Digest256> make_prefix_keys(const Request& request) const;
   // A sampling request with a new id whose prompt leaves room for at least one token (can_serve).
   void add(Request request);
   // INVALID_ARGUMENT with both numbers when prompt or prompt + 1 token exceed context or the KV cache.
@@ -99,17 +113,24 @@ class Scheduler {
   // Ends every request whose deadline has passed (DEADLINE_EXCEEDED).
   std::vector<SequenceEvent> expire();
 
-  // The next step. Without rows (nothing can run) it must not be executed.
+  // The next step, to be executed after all earlier ones. Without rows (nothing can run, or everything that
+  // can is in flight) it is none and must not be executed.
   SchedulerOutput schedule();
-  // `output` belongs to `plan`. INTERNAL when they do not fit together: then nothing has changed. Requests
-  // that were aborted, or preempted and re-admitted, since the plan was made are not touched.
+  // `output` belongs to `plan`, the oldest step in flight. INTERNAL when they do not fit together, or the
+  // step is another or was taken in before: then nothing has changed. Requests that were aborted, or
+  // preempted and re-admitted, since the plan was made are not touched.
   StatusOr<std::vector<SequenceEvent>> update_from_output(const SchedulerOutput& plan,
                                                           const ModelRunnerOutput& output);
 
-  bool has_work() const { return !waiting_.empty() || !running_.empty(); }
+  bool has_work() const { return !sequences_.empty(); }
+  int32_t steps_in_flight() const { return static_cast<int32_t>(in_flight_.size()); }
   int32_t num_running() const { return static_cast<int32_t>(running_.size()); }
-  int32_t num_waiting() const { return static_cast<int32_t>(waiting_.size()); }
+  int32_t num_waiting() const { return static_cast<int32_t>(sequences_.size() - running_.size()); }
   int64_t num_preemptions() const { return num_preemptions_; }
+  // Prompt tokens that were looked up in the prefix cache and found there, each request once, at its first
+  // admission.
+  int64_t prefix_cache_queries() const { return prefix_cache_queries_; }
+  int64_t prefix_cache_hits() const { return prefix_cache_hits_; }
   const KVCacheManager& kv() const { return *kv_; }
   std::vector<RequestId> ids() const;  // of all unfinished requests, ascending
   // Block ledger, queues and states agree. INTERNAL says what does not.
@@ -117,37 +138,58 @@ class Scheduler {
 
  private:
   struct Sequence;
+  class WaitingQueue;
 
   Scheduler(const SchedulerConfig& config, const KVCacheConfig& kv, std::unique_ptr<KVCacheManager> manager,
             const Clock* clock);
+  // schedule_step.cc
   void schedule_decodes(SchedulerOutput& plan, int32_t& budget);
+  bool may_decode(const Sequence& sequence) const;
+  size_t decode_rows_per_step() const;
+  void cut_drafts(Sequence& sequence, int64_t budget) const;
   void schedule_prefills(SchedulerOutput& plan, int32_t& budget);
-  void admit_waiting(SchedulerOutput& plan, int32_t& budget);
-  std::optional<std::vector<std::vector<BlockId>>> grow(Sequence& sequence, SchedulerOutput& plan);
-  void preempt_youngest(SchedulerOutput& plan);
   // Tokens that may be computed now: within the budget, cut at the alignment.
   int32_t clip_chunk(const Sequence& sequence, int32_t budget) const;
-  void add_row(SchedulerOutput& plan, Sequence& sequence, int32_t n_tokens,
-               std::vector<std::vector<BlockId>> new_blocks);
+  void add_row(SchedulerOutput& plan, Sequence& sequence, int32_t n_tokens, GroupBlocks new_blocks);
+  // admission.cc
+  void admit_waiting(SchedulerOutput& plan, int32_t& budget);
+  bool admit(Sequence& sequence, SchedulerOutput& plan, int32_t& budget);
+  ComputedBlocks find_prefix(Sequence& sequence) const;
+  void count_prefix_hit(Sequence& sequence, int32_t n_tokens);
+  void extend_keys(Sequence& sequence, int32_t n_tokens) const;
+  // preemption.cc
+  std::optional<GroupBlocks> grow(Sequence& sequence, SchedulerOutput& plan);
+  void preempt_last(const Sequence& needy, SchedulerOutput& plan);
+  // update_step.cc
+  Status check_output(const SchedulerOutput& plan, const ModelRunnerOutput& output) const;
   std::optional<SequenceEvent> take_row(const SchedulerOutput& plan, const ScheduledRow& row,
-                                        const RowOutput& output);
+                                        const RowOutput& output, MonotonicNs now);
   void take_tokens(Sequence& sequence, const RowOutput& output, SequenceEvent& event);
   void take_prompt_logprobs(Sequence& sequence, const ScheduledRow& row, const RowOutput& output);
-  SequenceEvent event_of(const Sequence& sequence) const;
+  void publish(Sequence& sequence);
+
+  SequenceEvent event_of(const Sequence& sequence, MonotonicNs now) const;
   void end(Sequence& sequence, SequenceEvent& event);  // destroys `sequence`
   void remove(Sequence& sequence);
+  Status check_running(const Sequence& sequence) const;
+  Status check_waiting(const Sequence& sequence) const;
 
   const SchedulerConfig config_;
-  const size_t num_groups_;
   int32_t chunk_alignment_ = 1;
   const std::unique_ptr<KVCacheManager> kv_;
   const Clock* const clock_;
+  const std::unique_ptr<FairShares> shares_;
+  const std::unique_ptr<WaitingQueue> waiting_;
   std::map<RequestId, std::unique_ptr<Sequence>> sequences_;
-  std::deque<Sequence*> waiting_;    // front: next
-  std::vector<Sequence*> running_;   // oldest first
+  std::vector<Sequence*> running_;  // in the policy's order
+  std::set<std::pair<MonotonicNs, RequestId>> deadlines_;
   std::vector<RequestId> finished_;  // the workers have not heard of these ends yet
+  std::deque<uint64_t> in_flight_;   // steps planned and not updated, oldest first
   uint64_t next_seq_ = 1;
+  uint64_t next_arrival_ = 1;
   int64_t num_preemptions_ = 0;
+  int64_t prefix_cache_queries_ = 0;
+  int64_t prefix_cache_hits_ = 0;
 };
 
 }  // namespace omnibus

@@ -1,7 +1,9 @@
 // HttpRequest, HttpResponse: one exchange as values, free of any library's types.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,8 +20,10 @@ struct HttpRequest {
   std::string host;  // whom the request is addressed to: the target's authority, else Host; 1.0 may have none
   std::string tenant;  // name of the key that it came with; empty without one
   std::string body;
-  std::shared_ptr<void> body_lease;  // holds the body's share of the server's memory for bodies
-  std::string request_id;            // the client's X-Request-Id when it is fit to echo, else one of ours
+  std::shared_ptr<void> body_lease;    // holds the body's share of the server's memory for bodies
+  std::optional<int64_t> deadline_ns;  // on the engine's clock: nobody waits for the answer any longer
+  std::string request_id;              // the client's X-Request-Id when it is fit to echo, else one of ours
+  std::string trace_id;                // of a valid `traceparent` (trace_context.h); empty without one
   bool http_1_0 = false;
   bool keep_alive = true;
 

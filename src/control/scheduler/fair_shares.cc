@@ -1,0 +1,38 @@
+#include "fair_shares.h"
+
+#include <algorithm>
+
+namespace omnibus {
+
+size_t FairShares::tenant_of(const std::string& name) {
+  const auto [it, is_new] = index_of_.try_emplace(config_.enabled ? name : std::string(), tenants_.size());
+  if (is_new) {
+    Tenant& tenant = tenants_.emplace_back();
+    const auto weight = config_.weights.find(name);
+    if (weight != config_.weights.end()) tenant.weight = weight->second;
+  }
+  return it->second;
+}
+
+void FairShares::queue_began(size_t tenant) {
+  double lowest = last_service_;
+  bool any = false;
+  for (const Tenant& other : tenants_) {
+    if (!other.queued) continue;
+    lowest = any ? std::min(lowest, other.service) : other.service;
+    any = true;
+  }
+  tenants_[tenant].service = std::max(tenants_[tenant].service, lowest);
+  tenants_[tenant].queued = true;
+}
+
+void FairShares::queue_emptied(size_t tenant) {
+  tenants_[tenant].queued = false;
+  last_service_ = tenants_[tenant].service;
+}
+
+void FairShares::charge(size_t tenant, int32_t tokens) {
+  tenants_[tenant].service += tokens / tenants_[tenant].weight;
+}
+
+}  // namespace omnibus

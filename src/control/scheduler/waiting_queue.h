@@ -1,0 +1,45 @@
+// WaitingQueue: requests that wait for admission, and which of them is next: those that were passed over too
+// often first, in order of arrival; then of the tenant that has been served least the first in the policy's
+// order.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "fair_shares.h"
+#include "sequence.h"
+
+namespace omnibus {
+
+class Scheduler::WaitingQueue {
+ public:
+  // `shares` outlives the queue.
+  explicit WaitingQueue(FairShares* shares) : shares_(shares) {}
+
+  bool empty() const { return size_ == 0; }
+  size_t size() const { return size_; }
+  // A new request, or one that was preempted.
+  void push(Sequence& sequence);
+  void erase(Sequence& sequence);
+  // nullptr when nobody waits.
+  Sequence* next() const;
+  // One round is over in which the request of this arrival, and none later, was admitted: earlier ones that
+  // still wait have been passed over once more. Those that have been `limit` times go first from now on.
+  void count_passed_over(uint64_t last_admitted_arrival, int32_t limit);
+  // In no particular order, but always the same.
+  std::vector<const Sequence*> all() const;
+
+ private:
+  struct Before {
+    bool operator()(const Sequence* a, const Sequence* b) const { return a->place < b->place; }
+  };
+  using Ordered = std::set<Sequence*, Before>;
+
+  FairShares* const shares_;
+  Ordered passed_over_;
+  std::vector<Ordered> of_tenant_;
+  size_t size_ = 0;
+};
+
+}  // namespace omnibus
