@@ -55,12 +55,9 @@ void add_metrics_route(const MetricsRegistry& metrics, RouteTable& routes) {
 }
 
 Status still_loading() {
-  return with_detail(absl::UnavailableError("Loading model: the server is not ready yet"),
-                     ErrorDetail{.http = 503,
-                                 .type = "unavailable_error",
-                                 .code = "loading",
-                                 .param = {},
-                                 .retry_after_ms = kRetryAfterMs});
+  ErrorDetail detail;
+  detail.retry_after_ms = kRetryAfterMs;
+  return with_detail(absl::UnavailableError("Loading model: the server is not ready yet"), detail);
 }
 
 }  // namespace omnibus
