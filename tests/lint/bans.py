@@ -23,6 +23,7 @@ BANS = {
         "shared",
         "CMake picks files; shared code knows no backend",
     ),
+    "mutants": (r"\bOMNIBUS_WITH_MUTANTS\b", "product", "planted defects are switched by tests/sim alone"),
     "system": (r"std::system\s*\(|(?<![\w.>])popen\s*\(", "product", "no shell is started"),
 }
 _COMMENT_BANS = {

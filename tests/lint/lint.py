@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs lints over the tree:  lint.py [--root DIR] [--build DIR] [RULE...]
 
-Rules: layering, sizes, bans, and with --build also feature_pairs. Prints one line per violation; exit code 1 when
+Rules: layering, sizes, bans, determinism, and with --build also feature_pairs. Prints one line per violation; exit code 1 when
 there is one.
 """
 
@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import bans
+import determinism
 import feature_pairs
 import layering
 import sizes
@@ -37,7 +38,7 @@ class Tree:
         return (self.root / path).read_text()
 
 
-RULES = {"layering": layering.check, "sizes": sizes.check, "bans": bans.check}
+RULES = {"layering": layering.check, "sizes": sizes.check, "bans": bans.check, "determinism": determinism.check}
 
 
 def main():

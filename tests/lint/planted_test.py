@@ -94,11 +94,26 @@ PLANTED = [
     ("bans", "src/base/common/id.cc", "+using namespace std;\n", "using-std"),
     ("bans", "src/base/common/id.cc", "+#ifdef OMNIBUS_CUDA\n#endif\n#if defined(__AVX2__)\n#endif\n", "backend-ifdef"),
     ("bans", "src/base/common/id.cc", "+int r = std::system(x);\n", "system"),
+    ("bans", "src/base/common/id.cc", "+#define OMNIBUS_WITH_MUTANTS\n", "mutants"),
     ("bans", "src/base/common/id.cc", "+// TO" + "DO: later\n", "todo"),
     ("bans", "tests/base/id_test.cc", '+auto p = "/w' + 'ork/x";\n', "path"),
     ("bans", "docs/guide.md", "Start /ho" + "me/me/omnibus.\n", "path"),
     ("bans", "scripts/run.sh", "cd /tm" + "p/x\n", "path"),
     ("bans", "include/omnibus/base/common/id.h", "int id();\n", "pragma-once"),
+    ("determinism", "src/control/scheduler/s.cc", "+auto t = std::chrono::steady_clock::now();\n", "clock"),
+    ("determinism", "tests/sim/x.cc", "std::random_device r;\n", "random"),
+    ("determinism", "tests/sim/x.cc", "std::mt19937_64 r;\n", "random"),
+    ("determinism", "tests/sim/x.cc", "std::thread t;\n", "thread"),
+    ("determinism", "tests/sim/x.cc", "void f() { std::this_thread::sleep_for(x); }\n", "sleep"),
+    ("determinism", "include/omnibus/control/scheduler/s.h", "#pragma once\nstd::set<Sequence*> a;\n", "pointer order"),
+    ("determinism", "src/control/scheduler/s.cc", "+std::map<const Sequence*, int> a;\n", "pointer order"),
+    (
+        "determinism",
+        "src/control/scheduler/s.cc",
+        "+std::unordered_map<int, int> seen_;\nvoid f() { for (auto& x : seen_) id(x); }\n",
+        "unordered",
+    ),
+    ("determinism", "tests/sim/x.cc", "std::unordered_set<int> s;\nint f() { return *s.begin(); }\n", "unordered"),
     ("bans", "tests/lint/allowed.txt", "clock src/base/common/id.cc: not needed\n", "excuses nothing"),
 ]
 
@@ -115,6 +130,9 @@ INNOCENT = [
     ("sizes", "src/base/common/id.cc", '+const char* s = R"(\n' + "{ (\n" * 120 + ')";\n'),
     ("bans", "src/base/common/id.cc", '+// std::regex is slow\nauto s = "std::random_device";\n'),
     ("bans", "src/base/common/id.cc", "+void f() {\n  try {\n  } catch (...) {  // a callback may throw anything\n  }\n}\n"),
+    ("determinism", "src/control/scheduler/s.cc", "+std::unordered_map<int, int> m_;\nint f() { return m_.at(1); }\n"),
+    ("determinism", "src/control/scheduler/s.cc", "+std::set<Sequence*, Before> a;\n// std::thread\n"),
+    ("determinism", "src/base/common/id.cc", "+std::thread t;\n"),
     ("bans", "src/base/common/id.cc", "+boost::asio::steady_timer timer; int strand(int); int x = strand(1);\n"),
 ]
 
@@ -210,7 +228,7 @@ class Hardening(unittest.TestCase):
 
     def test_test_code_in_the_product(self):
         self.assertEqual(list(hardening.foreign_symbols("0 T omnibus::Server::run()\n")), [])
-        for name in ("omnibus::ReplayWorker::prepare()", "testing::internal::X", "omnibus::(anonymous namespace)::FakeClock"):
+        for name in ("omnibus::ReplayWorker::prepare()", "testing::internal::X", "omnibus::(anonymous namespace)::FakeClock", "omnibus::mutant_is_on(int)"):
             self.assertEqual(len(list(hardening.foreign_symbols(f"0 T {name}\n"))), 1, name)
 
 
