@@ -10,7 +10,7 @@ import requests
 
 from harness.clients import KEY, start_real_server
 from harness.grpc_client import Client, collect, refusal
-from harness.script import ENDOFTEXT, FIRST_PIECE, script, says
+from harness.script import IM_END, script, says
 from harness.tls import Certificate
 from harness.wait import wait_until
 
@@ -77,7 +77,7 @@ def test_token_ids_in_are_the_text_in(client):
     by_text = client.generate("greet", max_tokens=20)
     by_ids = client.generate(list(tokens.tokens), max_tokens=20)
     assert by_ids[0].text == by_text[0].text == "".join(WORDS)
-    assert by_ids[0].ids == by_text[0].ids == [FIRST_PIECE + 6 + i for i in (1, 2, 3, 4, 5)] or len(by_ids[0].ids) > 5
+    assert by_ids[0].ids == by_text[0].ids and len(by_ids[0].ids) > 5
 
 
 def test_pieces_are_whole_characters(client):
@@ -92,7 +92,8 @@ def test_pieces_are_whole_characters(client):
 def test_logprobs(server, client, streamed):
     mine = client.generate("greet", max_tokens=20, logprobs=2, seed=1, stream=streamed)
     theirs = completion(server, "greet", max_tokens=20, logprobs=2, seed=1)["choices"][0]["logprobs"]
-    assert [p.token.id for p in mine[0].logprobs] == mine[0].ids
+    # One for each token that has text: the token that ends the answer has none.
+    assert [p.token.id for p in mine[0].logprobs] == mine[0].ids[:-1] and mine[0].ids[-1] == IM_END
     assert b"".join(p.token.token for p in mine[0].logprobs).decode() == mine[0].text
     assert [p.token.logprob for p in mine[0].logprobs] == pytest.approx(theirs["token_logprobs"])
     assert all(len(p.top) == 2 and p.top[0].logprob >= p.top[1].logprob for p in mine[0].logprobs)
@@ -133,8 +134,9 @@ def test_many_choices(client):
 def test_stops(client):
     mine = client.generate("hello", max_tokens=20, stop=["wor"])
     assert (mine[0].text, mine[0].stop, mine[0].finish_reason) == ("Hello ", "wor", STOP)
-    mine = client.generate("hello", max_tokens=20, stop_token_ids=[mine[0].ids[2]])
-    assert (mine[0].text, mine[0].finish_reason) == ("Hello", STOP) and mine[0].stop > ENDOFTEXT
+    space = mine[0].ids[2]
+    mine = client.generate("hello", max_tokens=20, stop_token_ids=[space])
+    assert (mine[0].text, mine[0].stop, mine[0].finish_reason) == ("Hello", space, STOP)
     assert client.generate("hello", max_tokens=2)[0].finish_reason == LENGTH
 
 
@@ -187,14 +189,14 @@ def test_models(server, client):
 
 def test_template_arguments_and_documents(pool):
     """Structs arrive as the JSON that they stand for: whole numbers are no floats."""
-    template = "{{ kw }} {{ flag }} {{ documents[0].n }} {{ messages[0].content }}"
-    server = pool(script(says("ok"), chat_template=template), *FLAGS)
+    template = "{{ kw }} {{ flag }}{% if documents is defined %} {{ documents[0].n }}{% endif %} {{ messages[0].content }}"
+    server = pool(script(says("ok"), template=template), *FLAGS)
     with Client(server) as client:
         request = client.messages.TokenizeRequest(messages=[client.messages.Message(role="user", content="hi")])
         request.chat_template_kwargs.update({"kw": 3, "flag": True, "documents_": None})
         text = client.call("Detokenize", client.messages.DetokenizeRequest(
             tokens=client.call("Tokenize", request).tokens)).prompt
-        assert text.startswith("3 True")
+        assert text == "3 True hi"
         chat = client.chat_request("hi", max_tokens=2, return_token_ids=True)
         chat.chat_template_kwargs.update({"kw": "a", "flag": False})
         chat.documents.add().update({"n": 12, "nested": {"list": [1, "two", None]}})
@@ -217,7 +219,7 @@ def test_errors_name_the_field(server, client):
         ("Generate", generate(""), "prompt", "invalid_value"),
         ("Generate", generate([]), "prompt", "invalid_value"),
         ("Generate", generate([10**6]), "prompt", None),
-        ("Generate", generate([2**40]), "prompt[0]", None),
+        ("Generate", generate([2**40]), "prompt", None),
         ("Generate", generate("hi", temperature=2.5), "temperature", "decimal_above_max_value"),
         ("Generate", generate("hi", stop=[""]), "stop[0]", "invalid_value"),
         ("Generate", generate("hi", logit_bias={10**6: 1.0}), "logit_bias", None),
@@ -232,7 +234,7 @@ def test_errors_name_the_field(server, client):
         ("Chat", chat("hi", reasoning_effort="furious"), "reasoning_effort", None),
         ("Chat", deep, None, None),
         ("Tokenize", m.TokenizeRequest(), "prompt", "missing_required_parameter"),
-        ("Detokenize", m.DetokenizeRequest(tokens=[-1]), "tokens[0]", None),
+        ("Detokenize", m.DetokenizeRequest(tokens=[-1]), "tokens", None),
     ]
     for name, request, param, code in cases:
         error = refusal(lambda: client.call(name, request))
@@ -375,7 +377,7 @@ def test_health_follows_the_drain(own_replay):
         assert refusal(lambda: second.generate("hello")).code == grpc.StatusCode.UNAVAILABLE
         pieces += [update.choice.text for update in running]
         assert "".join(pieces) == "x" * 1000
-        assert server.stop() == 0
+        assert server.process.wait(15) == 0
 
 
 def test_reflection(server, client):
@@ -429,8 +431,7 @@ def test_client_certificates(pool, tmp_path):
 def test_ports_that_cannot_be_had(pool, server, tmp_path):
     import subprocess
 
-    from harness.clients import KEY, start_real_server
-from harness.grpc_client import address
+    from harness.grpc_client import address
     from harness.server import program
 
     taken = address(server).rsplit(":", 1)[1]
@@ -438,6 +439,6 @@ from harness.grpc_client import address
         (["--port", "0", "--grpc-port", taken], f"port {taken}"),
         (["--port", "7001", "--grpc-port", "7001"], "--grpc-port: 7001 is --port already"),
     ):
-        run = subprocess.run([program("omnibus"), "serve", *flags, "--model", str(tmp_path / "none.gguf")],
+        run = subprocess.run([program("omnibus"), "serve", str(tmp_path / "none.gguf"), *flags],
                              capture_output=True, text=True, timeout=60)
         assert run.returncode != 0 and said in run.stderr, run.stderr

@@ -222,11 +222,26 @@ def test_f22_oversized_message(pool):
         for size in (200_000, 8_000_000):
             error = refusal(lambda: client.generate("y" * size))
             assert error.code == grpc.StatusCode.RESOURCE_EXHAUSTED, error
-        with RawConnection(small) as connection:  # announced, never sent
-            stream = connection.open()
-            connection.h2.send_data(stream, b"\0\xff\xff\xff\xff" + b"y" * 100)
+
+
+@pytest.mark.skipif(not SOAK, reason="takes half a GiB: OMNIBUS_SOAK=1")
+def test_f22_endless_message(server):
+    """A message that announces 1 GiB and comes: gRPC looks at its length when it is whole, so memory is what ends it."""
+    with Costs(server, "a message of 1 GiB"), RawConnection(server) as connection:
+        stream, sent, ended = connection.open(), 0, None
+        connection.h2.send_data(stream, b"\0\x40\0\0\0")
+        while sent < 1 << 30 and ended is None:
+            room = min(connection.h2.local_flow_control_window(stream), connection.h2.max_outbound_frame_size)
+            if room > 0:
+                connection.h2.send_data(stream, b"y" * room)
+                sent += room
+                connection.flush()
+                continue
+            for event in connection.h2.receive_data(connection.socket.recv(65536)):
+                ended = event if isinstance(event, (StreamReset, ConnectionTerminated)) else ended
             connection.flush()
-            assert any(isinstance(e, (StreamEnded, StreamReset)) for e in connection.events(10))
+        assert ended is not None and sent < 600 << 20, (sent, ended)
+        assert usage(server)[1] < 1024
 
 
 def test_f22_gzip_is_refused(server):
