@@ -1,6 +1,9 @@
 """omnibus.v1.Inference: what Generate, Chat and the rest answer, next to what HTTP answers to the same."""
 
 import random
+import re
+import subprocess
+import sys
 import threading
 import time
 
@@ -9,8 +12,9 @@ import pytest
 import requests
 
 from harness.clients import KEY, start_real_server
-from harness.grpc_client import Client, collect, refusal
+from harness.grpc_client import ROOT, Client, address, collect, refusal
 from harness.script import IM_END, script, says
+from harness.server import program
 from harness.tls import Certificate
 from harness.wait import wait_until
 
@@ -203,6 +207,23 @@ def test_template_arguments_and_documents(pool):
         answer = collect(client.call("Chat", chat))
         text = client.call("Detokenize", client.messages.DetokenizeRequest(tokens=answer.first.prompt_token_ids)).prompt
         assert text == "a False 12 hi"
+
+
+def test_the_example_of_the_guide(default_model, tmp_path):
+    page = (ROOT / "docs" / "grpc.md").read_text()
+    code = re.search(r"^```py\n(.*?)^```$", page, re.MULTILINE | re.DOTALL).group(1)
+    server = start_real_server(default_model, "--grpc-port", "0")
+    try:
+        code = code.replace("localhost:8001", address(server)).replace("KEY", KEY)
+        shell = re.search(r"^```text\npython (.*?)\n```$", page, re.MULTILINE | re.DOTALL).group(1)
+        stubs = shell.replace("-I proto", f"-I {ROOT / 'proto'}").split()
+        for command in (stubs, ["-c", code]):
+            run = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+            assert run.returncode == 0, run.stderr
+        assert "Paris" in run.stdout
+    finally:
+        assert server.stop() == 0
+        server.close()
 
 
 # Errors.
@@ -411,6 +432,30 @@ def test_tls(pool, tmp_path):
         server.close()
 
 
+def test_a_certificate_is_renewed_in_place(pool, tmp_path):
+    """Connections made after the files changed get the new certificate; no restart, nothing to tell the server."""
+    old, new = Certificate(tmp_path, "old"), Certificate(tmp_path, "new")
+    server = pool.start(SCRIPT, *FLAGS, *old.flags())
+
+    def serves(certificate):
+        try:
+            with Client(server, credentials=grpc.ssl_channel_credentials(certificate)) as client:
+                return client.generate("hello", max_tokens=20)[0].text == "Hello world!"
+        except grpc.RpcError:
+            return False
+
+    try:
+        first, second = old.certificate.read_bytes(), new.certificate.read_bytes()
+        assert serves(first) and not serves(second)
+        new.key.rename(old.key)
+        new.certificate.rename(old.certificate)
+        wait_until(lambda: serves(second), 60, "the new certificate")
+        assert not serves(first)
+    finally:
+        assert server.stop() == 0
+        server.close()
+
+
 def test_client_certificates(pool, tmp_path):
     ours, authority = Certificate(tmp_path, "ours"), Certificate(tmp_path, "authority")
     known = Certificate(tmp_path, "known", issuer=authority)
@@ -429,11 +474,6 @@ def test_client_certificates(pool, tmp_path):
 
 
 def test_ports_that_cannot_be_had(pool, server, tmp_path):
-    import subprocess
-
-    from harness.grpc_client import address
-    from harness.server import program
-
     taken = address(server).rsplit(":", 1)[1]
     for flags, said in (
         (["--port", "0", "--grpc-port", taken], f"port {taken}"),

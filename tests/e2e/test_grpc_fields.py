@@ -1,6 +1,7 @@
 """S4 and S8 at the gRPC door: every numeric field with odd values gets HTTP's verdict, every method asks for its key."""
 
 import math
+import subprocess
 
 import grpc
 import pytest
@@ -8,6 +9,7 @@ import requests
 
 from harness.grpc_client import Client, refusal
 from harness.script import HELLO, script, says
+from harness.server import program
 
 KEYS = ("--api-key", "sk-alice", "--api-key", "sk-other")
 ODD = (-1, 0, 1, 20, 21, 128, 129, 1.5, 2, 2.5, 101, 2**31 - 1, 2**31, 2**63 - 1, -(2**63), math.nan, math.inf, -math.inf, 1e300)
@@ -174,10 +176,6 @@ def test_s08_a_wrong_key_is_told_as_over_http(keyed):
 
 
 def test_s08_no_key_no_bind_beyond_loopback(tmp_path):
-    import subprocess
-
-    from harness.server import program
-
     run = subprocess.run([program("omnibus"), "serve", "--host", "0.0.0.0", "--port", "0", "--grpc-port", "0"],
                          capture_output=True, text=True, timeout=60)
     assert run.returncode == 2 and "api-key" in run.stderr, run.stderr

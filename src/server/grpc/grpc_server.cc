@@ -2,14 +2,14 @@
 
 #include <array>
 #include <condition_variable>
-#include <fstream>
-#include <sstream>
 #include <thread>
 
 #include <fmt/format.h>
 #include <grpc/support/log.h>
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/security/server_credentials.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_credentials_options.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 
@@ -28,6 +28,7 @@ constexpr int kMaxPingStrikes = 2;
 constexpr int kPingAfterMs = 60'000, kPingTimeoutMs = 20'000;
 constexpr int kHandshakeTimeoutMs = 10'000;
 constexpr int kIdleConnectionMs = 300'000;
+constexpr unsigned kCertificateRefreshSeconds = 5;
 constexpr auto kTick = std::chrono::milliseconds(250);
 
 // gRPC's own remarks are about what peers did; a peer must not be able to fill our log.
@@ -35,27 +36,19 @@ void log_of_grpc(gpr_log_func_args* args) {
   log(LogLevel::kDebug, "gRPC: {}:{}: {}", args->file, args->line, args->message);
 }
 
-StatusOr<std::string> read_file(const std::string& path, const char* what) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return absl::InvalidArgumentError(fmt::format("Cannot read the {} '{}'", what, path));
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-StatusOr<std::shared_ptr<grpc::ServerCredentials>> credentials_of(const TlsFiles& files) {
+// The files are looked at again now and then: connections made later get what they hold by then.
+std::shared_ptr<grpc::ServerCredentials> credentials_of(const TlsFiles& files) {
+  namespace tls = grpc::experimental;
   if (files.certificate.empty()) return grpc::InsecureServerCredentials();
-  grpc::SslServerCredentialsOptions options;
-  grpc::SslServerCredentialsOptions::PemKeyCertPair pair;
-  OMNIBUS_ASSIGN_OR_RETURN(pair.cert_chain, read_file(files.certificate, "certificate"));
-  OMNIBUS_ASSIGN_OR_RETURN(pair.private_key,
-                           read_file(files.key.empty() ? files.certificate : files.key, "key"));
-  options.pem_key_cert_pairs.push_back(std::move(pair));
+  const std::string& key = files.key.empty() ? files.certificate : files.key;
+  tls::TlsServerCredentialsOptions options(std::make_shared<tls::FileWatcherCertificateProvider>(
+      key, files.certificate, files.client_ca, kCertificateRefreshSeconds));
+  options.watch_identity_key_cert_pairs();
   if (!files.client_ca.empty()) {
-    OMNIBUS_ASSIGN_OR_RETURN(options.pem_root_certs, read_file(files.client_ca, "client CA"));
-    options.client_certificate_request = GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY;
+    options.watch_root_certs();
+    options.set_cert_request_type(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
   }
-  return grpc::SslServerCredentials(options);
+  return tls::TlsServerCredentials(options);
 }
 
 void set_limits(const GrpcServerConfig& config, grpc::ServerBuilder& builder) {
@@ -103,6 +96,7 @@ class GrpcServerImpl final : public GrpcServer {
 
   Status listen();
   uint16_t port() const override { return static_cast<uint16_t>(port_); }
+  void replace(ApiCore& core, std::shared_ptr<const Authenticator> auth) override;
   void begin_drain() override;
   void stop(std::chrono::milliseconds limit) override;
 
@@ -120,14 +114,28 @@ class GrpcServerImpl final : public GrpcServer {
   std::thread ticker_;
 };
 
+void GrpcServerImpl::replace(ApiCore& core, std::shared_ptr<const Authenticator> auth) {
+  auto site = std::make_shared<RpcSite>();
+  site->auth = std::move(auth);
+  for (std::vector<RpcMethod>& methods : std::array{inference_methods(core, state_->config.max_message_bytes),
+                                                    health_->methods(), reflection_methods()}) {
+    for (RpcMethod& method : methods) {
+      std::string path = method.path;
+      site->methods.emplace(std::move(path), std::move(method));
+    }
+  }
+  std::shared_ptr<const RpcSite> next = std::move(site);
+  std::lock_guard lock(state_->mutex);
+  state_->site.swap(next);  // the old one is let go of without the lock
+}
+
 Status GrpcServerImpl::listen() {
   const GrpcServerConfig& config = state_->config;
   grpc::ServerBuilder builder;
-  OMNIBUS_ASSIGN_OR_RETURN(const auto credentials, credentials_of(config.tls));
   const bool v6 = config.host.find(':') != std::string::npos;
   const std::string address =
       fmt::format("{}{}{}:{}", v6 ? "[" : "", config.host, v6 ? "]" : "", config.port);
-  builder.AddListeningPort(address, credentials, &port_);
+  builder.AddListeningPort(address, credentials_of(config.tls), &port_);
   builder.RegisterCallbackGenericService(&service_);
   set_limits(config, builder);
   server_ = builder.BuildAndStart();
@@ -179,21 +187,14 @@ void GrpcServerImpl::stop(std::chrono::milliseconds limit) {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::start(const GrpcServerConfig& config, ApiCore* core,
-                                                        const Authenticator* auth, MetricsRegistry* metrics) {
+StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::start(const GrpcServerConfig& config, ApiCore& core,
+                                                        std::shared_ptr<const Authenticator> auth,
+                                                        MetricsRegistry* metrics) {
   gpr_set_log_function(log_of_grpc);
   auto state = std::make_shared<RpcServerState>(config);
-  state->auth = auth;
   state->metrics = metrics;
-  auto health = make_health_service(core->context());
-  for (std::vector<RpcMethod>& methods : std::array{inference_methods(*core, config.max_message_bytes),
-                                                    health->methods(), reflection_methods()}) {
-    for (RpcMethod& method : methods) {
-      std::string path = method.path;
-      state->methods.emplace(std::move(path), std::move(method));
-    }
-  }
-  auto server = std::make_unique<GrpcServerImpl>(std::move(state), std::move(health));
+  auto server = std::make_unique<GrpcServerImpl>(std::move(state), make_health_service(core.context()));
+  server->replace(core, std::move(auth));
   OMNIBUS_RETURN_IF_ERROR(server->listen());
   return server;
 }

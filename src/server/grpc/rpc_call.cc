@@ -71,7 +71,12 @@ Status no_method(const std::string& path) {
 }  // namespace
 
 RpcCall* RpcCall::open(std::shared_ptr<RpcServerState> state, grpc::GenericCallbackServerContext* context) {
-  const auto call = std::make_shared<RpcCall>(std::move(state), context);
+  std::shared_ptr<const RpcSite> site;
+  {
+    std::lock_guard lock(state->mutex);
+    site = state->site;
+  }
+  const auto call = std::make_shared<RpcCall>(std::move(state), std::move(site), context);
   call->self_ = call;
   {
     std::lock_guard lock(call->state_->mutex);
@@ -86,16 +91,17 @@ RpcCall* RpcCall::open(std::shared_ptr<RpcServerState> state, grpc::GenericCallb
   return call.get();
 }
 
-RpcCall::RpcCall(std::shared_ptr<RpcServerState> state, grpc::GenericCallbackServerContext* context)
-    : state_(std::move(state)), context_(context) {
+RpcCall::RpcCall(std::shared_ptr<RpcServerState> state, std::shared_ptr<const RpcSite> site,
+                 grpc::GenericCallbackServerContext* context)
+    : state_(std::move(state)), site_(std::move(site)), context_(context) {
   request_.method = "POST";
   request_.path = context_->method();
   request_.headers = headers_of(*context_);
   request_.request_id = request_id_for(request_.header("x-request-id"));
   deadline_ns_ = deadline_of(*context_, state_->clock.now_ns());
   request_.deadline_ns = deadline_ns_;
-  const auto found = state_->methods.find(request_.path);
-  if (found != state_->methods.end()) method_ = &found->second;
+  const auto found = site_->methods.find(request_.path);
+  if (found != site_->methods.end()) method_ = &found->second;
   context_->AddInitialMetadata("x-request-id", request_.request_id);
 }
 
@@ -103,7 +109,7 @@ RpcCall::RpcCall(std::shared_ptr<RpcServerState> state, grpc::GenericCallbackSer
 Status RpcCall::admit() {
   // A method that does not exist is nobody's business without a key either.
   const Scope scope = method_ != nullptr ? method_->scope : Scope::kInference;
-  OMNIBUS_ASSIGN_OR_RETURN(request_.tenant, state_->auth->check(scope, request_));
+  OMNIBUS_ASSIGN_OR_RETURN(request_.tenant, site_->auth->check(scope, request_));
   if (method_ == nullptr) return no_method(request_.path);
   if (scope != Scope::kPublic && state_->draining.load()) {
     return absl::UnavailableError("The server is shutting down");

@@ -28,6 +28,12 @@ namespace omnibus {
 
 class RpcCall;
 
+// What is served, and to whom. Immutable; a call keeps the one that it came to.
+struct RpcSite {
+  std::unordered_map<std::string, RpcMethod> methods;  // by path
+  std::shared_ptr<const Authenticator> auth;
+};
+
 // Shared by the listener and its calls.
 struct RpcServerState {
   explicit RpcServerState(const GrpcServerConfig& c)
@@ -36,11 +42,10 @@ struct RpcServerState {
   const GrpcServerConfig config;
   const std::shared_ptr<ByteBudget> bodies;
   const SteadyClock clock;
-  const Authenticator* auth = nullptr;
   MetricsRegistry* metrics = nullptr;
-  std::unordered_map<std::string, RpcMethod> methods;  // by path
   std::atomic<bool> draining{false};
-  std::mutex mutex;
+  std::mutex mutex;  // of what follows
+  std::shared_ptr<const RpcSite> site;
   std::unordered_map<RpcCall*, std::weak_ptr<RpcCall>> calls;
 };
 
@@ -49,7 +54,8 @@ class RpcCall final : public grpc::ServerGenericBidiReactor, public std::enable_
  public:
   // The reactor of a new call. On a thread of gRPC.
   static RpcCall* open(std::shared_ptr<RpcServerState> state, grpc::GenericCallbackServerContext* context);
-  RpcCall(std::shared_ptr<RpcServerState> state, grpc::GenericCallbackServerContext* context);
+  RpcCall(std::shared_ptr<RpcServerState> state, std::shared_ptr<const RpcSite> site,
+          grpc::GenericCallbackServerContext* context);
   ~RpcCall() override = default;
 
   // What a Reply does (http/reply.h).
@@ -84,6 +90,7 @@ class RpcCall final : public grpc::ServerGenericBidiReactor, public std::enable_
   void set_outcome(std::string_view status_bytes);
 
   const std::shared_ptr<RpcServerState> state_;
+  const std::shared_ptr<const RpcSite> site_;
   grpc::GenericCallbackServerContext* const context_;  // until OnDone
   std::shared_ptr<RpcCall> self_;                      // until OnDone
   const RpcMethod* method_ = nullptr;                  // null: there is none of this name

@@ -24,18 +24,23 @@ struct GrpcServerConfig {
   int max_metadata_bytes = 16 * 1024;
   std::chrono::milliseconds body_timeout{30'000};  // for a request, and 1 s more per 64,000 bytes it may have
   std::chrono::milliseconds stall_timeout{30'000};  // a reader that takes no message is gone
-  TlsFiles tls;
+  TlsFiles tls;                                     // looked at again every few seconds
 };
 
 class GrpcServer {
  public:
-  // Binds and serves. `core`, `auth` and `metrics` outlive the server. Errors name host and port, or the
-  // file. Call HttpServer::check() on the same address and files first: its errors say more.
-  static StatusOr<std::unique_ptr<GrpcServer>> start(const GrpcServerConfig& config, ApiCore* core,
-                                                     const Authenticator* auth, MetricsRegistry* metrics);
+  // Binds and serves. `metrics` outlives the server; `core` is asked for its handlers here, and goes after
+  // the server as it goes after any listener. Errors name host and port, or the file. Try the same address
+  // and files with an HttpServer first: its errors say more.
+  static StatusOr<std::unique_ptr<GrpcServer>> start(const GrpcServerConfig& config, ApiCore& core,
+                                                     std::shared_ptr<const Authenticator> auth,
+                                                     MetricsRegistry* metrics);
   virtual ~GrpcServer() = default;  // stops at once
 
   virtual uint16_t port() const = 0;
+  // Calls that come from now on get the settings of `core` and are asked for the keys of `auth`; others keep
+  // theirs. Any thread.
+  virtual void replace(ApiCore& core, std::shared_ptr<const Authenticator> auth) = 0;
   // New calls are UNAVAILABLE from now on, running ones go on, and health says NOT_SERVING.
   virtual void begin_drain() = 0;
   // Takes no connection any more, lets calls finish until `limit`, then ends them.
