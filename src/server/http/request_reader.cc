@@ -31,14 +31,13 @@ Status parse_error(const boost::system::error_code& error) {
   return http_error(400, "Malformed HTTP request: " + error.message());
 }
 
-// What a client sent, if it can be echoed as it is.
+}  // namespace
+
 std::string request_id_for(std::string_view sent) {
   const bool fit = !sent.empty() && sent.size() <= 128 &&
                    std::all_of(sent.begin(), sent.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
   return fit ? std::string(sent) : random_id("req_");
 }
-
-}  // namespace
 
 struct RequestReader::Impl {
   http::request_parser<http::empty_body> parser;  // of the head; Beast's chunks come with wrong assertions

@@ -19,6 +19,9 @@ inline constexpr size_t kMaxTargetBytes = 8 * 1024;
 // Chunk framing may cost this many times the body it frames.
 inline constexpr uint64_t kMaxChunkOverhead = 8;
 
+// The id of a request: the client's where it can be echoed as it is, else one of ours.
+std::string request_id_for(std::string_view sent);
+
 // For one request; one thread at a time.
 class RequestReader {
  public:

@@ -14,6 +14,7 @@
 #include "completion_format.h"
 #include "generation_fields.h"
 #include "generation_params.h"
+#include "generation_request.h"
 #include "handlers.h"
 
 namespace omnibus {
@@ -21,6 +22,7 @@ namespace {
 
 // More choices than this at once are a mistake or an attack: prompts x n.
 constexpr size_t kMaxChoices = 1024;
+constexpr char kOpenAiVersion[] = "2020-10-01";
 
 using ParsedRequest = ParsedBody<GenerationFields>;
 
@@ -51,7 +53,6 @@ GenerationOptions options_for(const ParsedRequest& parsed, const char* param) {
   options.choices_per_prompt = choices_made(parsed.fields);
   if (options.choices_per_prompt > parsed.fields.n) options.choices_kept = parsed.fields.n;
   options.param = param;
-  options.headers.emplace_back("openai-version", "2020-10-01");
   add_ignored_fields(options.headers, parsed.ignored);
   return options;
 }
@@ -103,12 +104,52 @@ StatusOr<std::vector<TextPrompt>> completion_prompts(const ApiContext& context,
                         truncation_of(fields));
 }
 
-Status start_chat(const ApiContext& context, const HttpRequest& request, const ReplyPtr& reply) {
-  OMNIBUS_ASSIGN_OR_RETURN(ParsedRequest parsed, parse_request(context, kOnChat, request));
-  OMNIBUS_ASSIGN_OR_RETURN(OpenAiChatPrompt prompt, chat_prompt(context, parsed));
-  const GenerationFields& fields = parsed.fields;
+}  // namespace
+
+StatusOr<PreparedChat> prepare_chat(const ApiContext& context, const HttpRequest& request) {
+  PreparedChat chat;
+  OMNIBUS_ASSIGN_OR_RETURN(chat.parsed, parse_request(context, kOnChat, request));
+  OMNIBUS_ASSIGN_OR_RETURN(OpenAiChatPrompt prompt, chat_prompt(context, chat.parsed));
+  const GenerationFields& fields = chat.parsed.fields;
   OMNIBUS_RETURN_IF_ERROR(
       check_alternatives(context, "top_logprobs", fields.sampling, prompt.chat.ids.size()));
+  chat.echo = std::move(prompt.echo);
+  chat.requests.push_back(engine_request(request, fields, std::move(prompt.chat.ids)));
+  chat.requests.back().reasoning = std::move(prompt.chat.reasoning);
+  chat.options = options_for(chat.parsed, "messages");
+  return chat;
+}
+
+StatusOr<PreparedCompletion> prepare_completion(const ApiContext& context, const HttpRequest& request) {
+  PreparedCompletion completion;
+  OMNIBUS_ASSIGN_OR_RETURN(completion.parsed, parse_request(context, kOnCompletions, request));
+  const GenerationFields& fields = completion.parsed.fields;
+  OMNIBUS_ASSIGN_OR_RETURN(completion.prompts, completion_prompts(context, fields));
+  const std::vector<TextPrompt>& prompts = completion.prompts;
+  if (prompts.size() * static_cast<size_t>(choices_made(fields)) > kMaxChoices) {
+    return invalid_field("n",
+                         fmt::format("Invalid 'n': prompts times n must be at most {}, got {} times {}",
+                                     kMaxChoices, prompts.size(), choices_made(fields)),
+                         "integer_above_max_value");
+  }
+  for (const TextPrompt& prompt : prompts) {
+    OMNIBUS_RETURN_IF_ERROR(check_alternatives(context, "logprobs", fields.sampling, prompt.ids.size()));
+  }
+  completion.options = options_for(completion.parsed, "prompt");
+  completion.options.prompt_only = fields.max_tokens == 0;
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    completion.requests.push_back(engine_request(request, fields, prompts[i].ids));
+    // Each prompt of a list draws like a request of its own.
+    if (!fields.seed) completion.requests.back().sampling.seed += i;
+  }
+  return completion;
+}
+
+namespace {
+
+Status start_chat(const ApiContext& context, const HttpRequest& request, const ReplyPtr& reply) {
+  OMNIBUS_ASSIGN_OR_RETURN(PreparedChat chat, prepare_chat(context, request));
+  const GenerationFields& fields = chat.parsed.fields;
   ChatFormatOptions format;
   format.model = context.answer_model(fields.model);
   format.fingerprint = context.config.fingerprint;
@@ -122,31 +163,19 @@ Status start_chat(const ApiContext& context, const HttpRequest& request, const R
   format.include_reasoning = fields.include_reasoning;
   format.reasoning_field = context.config.reasoning_field;
   format.prompt_logprobs = fields.prompt_logprobs;
-  format.echo = std::move(prompt.echo);
-  if (fields.return_token_ids) format.prompt_token_ids = prompt.chat.ids;
-
-  std::vector<GenerateRequest> requests;
-  requests.push_back(engine_request(request, fields, std::move(prompt.chat.ids)));
-  requests.back().reasoning = std::move(prompt.chat.reasoning);
-  Generation::start(context.engine, reply, make_chat_format(std::move(format)),
-                    options_for(parsed, "messages"), std::move(requests));
+  format.echo = std::move(chat.echo);
+  if (fields.return_token_ids) format.prompt_token_ids = chat.requests.front().prompt_token_ids;
+  chat.options.headers.emplace_back("openai-version", kOpenAiVersion);
+  Generation::start(context.engine, reply, make_chat_format(std::move(format)), std::move(chat.options),
+                    std::move(chat.requests));
   return {};
 }
 
 Status start_completion(const ApiContext& context, const HttpRequest& request, const ReplyPtr& reply) {
-  OMNIBUS_ASSIGN_OR_RETURN(ParsedRequest parsed, parse_request(context, kOnCompletions, request));
-  const GenerationFields& fields = parsed.fields;
+  OMNIBUS_ASSIGN_OR_RETURN(PreparedCompletion completion, prepare_completion(context, request));
+  const GenerationFields& fields = completion.parsed.fields;
   CompletionFormatOptions format;
-  OMNIBUS_ASSIGN_OR_RETURN(format.prompts, completion_prompts(context, fields));
-  if (format.prompts.size() * static_cast<size_t>(choices_made(fields)) > kMaxChoices) {
-    return invalid_field("n",
-                         fmt::format("Invalid 'n': prompts times n must be at most {}, got {} times {}",
-                                     kMaxChoices, format.prompts.size(), choices_made(fields)),
-                         "integer_above_max_value");
-  }
-  for (const TextPrompt& prompt : format.prompts) {
-    OMNIBUS_RETURN_IF_ERROR(check_alternatives(context, "logprobs", fields.sampling, prompt.ids.size()));
-  }
+  format.prompts = std::move(completion.prompts);
   format.model = context.answer_model(fields.model);
   format.fingerprint = context.config.fingerprint;
   format.choices_per_prompt = fields.n;
@@ -158,17 +187,9 @@ Status start_completion(const ApiContext& context, const HttpRequest& request, c
   format.include_usage = fields.include_usage.value_or(false);
   format.continuous_usage = format.include_usage && fields.continuous_usage;
   format.include_timings = fields.include_timings;
-
-  GenerationOptions options = options_for(parsed, "prompt");
-  options.prompt_only = fields.max_tokens == 0;
-  std::vector<GenerateRequest> requests;
-  for (size_t i = 0; i < format.prompts.size(); ++i) {
-    requests.push_back(engine_request(request, fields, format.prompts[i].ids));
-    // Each prompt of a list draws like a request of its own.
-    if (!fields.seed) requests.back().sampling.seed += i;
-  }
-  Generation::start(context.engine, reply, make_completion_format(std::move(format)), std::move(options),
-                    std::move(requests));
+  completion.options.headers.emplace_back("openai-version", kOpenAiVersion);
+  Generation::start(context.engine, reply, make_completion_format(std::move(format)),
+                    std::move(completion.options), std::move(completion.requests));
   return {};
 }
 

@@ -19,6 +19,9 @@ HttpResponse handle_chat_render(const ApiContext& context, const HttpRequest& re
 HttpResponse handle_completion_render(const ApiContext& context, const HttpRequest& request);
 // A chat request as it would be sent, answered with the length of its prompt; nothing runs.
 HttpResponse handle_chat_input_tokens(const ApiContext& context, const HttpRequest& request);
+// What /tokenize and /detokenize answer, or the client's mistake.
+StatusOr<HttpResponse> tokenize(const ApiContext& context, const HttpRequest& request);
+StatusOr<HttpResponse> detokenize(const ApiContext& context, const HttpRequest& request);
 HttpResponse handle_tokenize(const ApiContext& context, const HttpRequest& request);
 HttpResponse handle_detokenize(const ApiContext& context, const HttpRequest& request);
 // The fields of their bodies.

@@ -156,6 +156,8 @@ StatusOr<HttpResponse> tokenize_content(const ApiContext& context, ParsedTokens&
   return json_response(body, parsed.ignored);
 }
 
+}  // namespace
+
 StatusOr<HttpResponse> tokenize(const ApiContext& context, const HttpRequest& request) {
   OMNIBUS_ASSIGN_OR_RETURN(ParsedTokens parsed, parse_request(context, kOnTokenize, request));
   if (parsed.fields.content) return tokenize_content(context, parsed);
@@ -189,8 +191,6 @@ StatusOr<HttpResponse> detokenize(const ApiContext& context, const HttpRequest& 
   body["content"] = text;  // llama.cpp's
   return json_response(body, parsed.ignored);
 }
-
-}  // namespace
 
 std::shared_ptr<const BodyFields> token_body_fields(unsigned route) {
   return body_fields(token_field_table(), route);

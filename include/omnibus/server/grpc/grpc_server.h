@@ -1,0 +1,50 @@
+// GrpcServer: omnibus.v1.Inference, grpc.health.v1 and reflection on one listener. The same keys, scopes,
+// field tables and generation as over HTTP; docs/grpc.md.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "omnibus/base/common/metrics.h"
+#include "omnibus/base/common/status.h"
+#include "omnibus/server/api/api_core.h"
+#include "omnibus/server/http/authenticator.h"
+#include "omnibus/server/http/http_server.h"
+
+namespace omnibus {
+
+struct GrpcServerConfig {
+  std::string host = "127.0.0.1";
+  uint16_t port = 0;                                  // 0: any free one
+  uint64_t max_message_bytes = uint64_t{32} << 20;    // of one request
+  uint64_t max_buffered_bytes = uint64_t{512} << 20;  // all requests together; more get UNAVAILABLE
+  int max_streams = 128;                              // of one connection at once
+  int max_metadata_bytes = 16 * 1024;
+  std::chrono::milliseconds body_timeout{30'000};  // for a request, and 1 s more per 64,000 bytes it may have
+  std::chrono::milliseconds stall_timeout{30'000};  // a reader that takes no message is gone
+  TlsFiles tls;                                     // looked at again every few seconds
+};
+
+class GrpcServer {
+ public:
+  // Binds and serves. `metrics` outlives the server; `core` is asked for its handlers here, and goes after
+  // the server as it goes after any listener. Errors name host and port, or the file. Try the same address
+  // and files with an HttpServer first: its errors say more.
+  static StatusOr<std::unique_ptr<GrpcServer>> start(const GrpcServerConfig& config, ApiCore& core,
+                                                     std::shared_ptr<const Authenticator> auth,
+                                                     MetricsRegistry* metrics);
+  virtual ~GrpcServer() = default;  // stops at once
+
+  virtual uint16_t port() const = 0;
+  // Calls that come from now on get the settings of `core` and are asked for the keys of `auth`; others keep
+  // theirs. Any thread.
+  virtual void replace(ApiCore& core, std::shared_ptr<const Authenticator> auth) = 0;
+  // New calls are UNAVAILABLE from now on, running ones go on, and health says NOT_SERVING.
+  virtual void begin_drain() = 0;
+  // Takes no connection any more, lets calls finish until `limit`, then ends them.
+  virtual void stop(std::chrono::milliseconds limit) = 0;
+};
+
+}  // namespace omnibus

@@ -1,0 +1,321 @@
+"""F22: what a client can do to a gRPC server by HTTP/2's own means. Others are served meanwhile; the costs are printed.
+T form; OMNIBUS_SOAK=1 for the full one."""
+
+import os
+import socket
+import threading
+import time
+
+import grpc
+import pytest
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import ConnectionTerminated, DataReceived, StreamEnded, StreamReset
+
+from harness.grpc_client import Client, address, refusal
+from harness.script import script, says
+from harness.wait import wait_until
+
+SOAK = os.environ.get("OMNIBUS_SOAK") == "1"
+RESETS = 20_000 if SOAK else 2_000
+SCRIPT = script(
+    says("Hel", "lo", " ", "wor", "ld", "!", when="hello"),
+    says("x" * 40, when="endless", eos=False, delay_ms=1),
+    says("ok"),
+)
+STALL_S = 2
+
+
+@pytest.fixture(scope="module")
+def server(pool):
+    return pool(SCRIPT, "--grpc-port", "0", "--max-num-seqs", "8", "--stall-timeout", str(STALL_S), "--max-model-len", "65536")
+
+
+@pytest.fixture(autouse=True)
+def left_whole(server):
+    """Whatever came, the server serves and holds nothing afterwards."""
+    yield
+    wait_until(server.idle, 20, f"idle afterwards\n{server.log()}")
+    with Client(server) as client:
+        assert client.generate("hello", max_tokens=20)[0].text == "Hello world!"
+
+
+def usage(server):
+    """(seconds of CPU, MiB resident) of the server's process."""
+    with open(f"/proc/{server.process.pid}/stat") as file:
+        fields = file.read().rsplit(") ", 1)[1].split()
+    with open(f"/proc/{server.process.pid}/statm") as file:
+        resident = int(file.read().split()[1])
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), resident * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+class Costs:
+    """Prints what a block cost the server, and that somebody else was served during it."""
+
+    def __init__(self, server, what):
+        self.server, self.what = server, what
+        self.done, self.served = threading.Event(), 0
+
+    def __enter__(self):
+        self.before = usage(self.server)
+        self.started = time.monotonic()
+        self.other = threading.Thread(target=self._bystander)
+        self.other.start()
+        return self
+
+    def _bystander(self):
+        with Client(self.server) as client:
+            while True:
+                if client.generate("hello", max_tokens=20)[0].text == "Hello world!":
+                    self.served += 1
+                if self.done.wait(0.05):
+                    return
+
+    def __exit__(self, *_):
+        seconds = time.monotonic() - self.started
+        self.done.set()
+        self.other.join(30)
+        after = usage(self.server)
+        print(f"\nF22 {self.what}: {seconds:.2f} s, CPU {after[0] - self.before[0]:.2f} s,"
+              f" resident {self.before[1]:.0f} -> {after[1]:.0f} MiB, {self.served} other requests served")
+        assert self.served > 0 and not self.other.is_alive()
+
+
+class RawConnection:
+    """HTTP/2 frame by frame."""
+
+    def __init__(self, server):
+        host, port = address(server).rsplit(":", 1)
+        self.socket = socket.create_connection((host, int(port)), timeout=20)
+        self.h2 = H2Connection(H2Configuration(client_side=True, header_encoding=None,
+                                               validate_outbound_headers=False, normalize_outbound_headers=False))
+        self.h2.initiate_connection()
+        self.flush()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def flush(self):
+        self.socket.sendall(self.h2.data_to_send())
+
+    def open(self, path="/omnibus.v1.Inference/Generate", body=None, extra=(), end=True):
+        """A new call; its stream's number."""
+        stream = self.h2.get_next_available_stream_id()
+        headers = [(":method", "POST"), (":scheme", "http"), (":path", path), (":authority", "localhost"),
+                   ("te", "trailers"), ("content-type", "application/grpc"), *extra]
+        self.h2.send_headers(stream, headers)
+        if body is not None:
+            self.h2.send_data(stream, b"\0" + len(body).to_bytes(4, "big") + body, end_stream=end)
+        return stream
+
+    def events(self, timeout=20):
+        """What comes until the peer closes or nothing comes for `timeout`. Acknowledges no data."""
+        self.socket.settimeout(timeout)
+        try:
+            while data := self.socket.recv(65536):
+                yield from self.h2.receive_data(data)
+                self.flush()
+        except (TimeoutError, ConnectionError):
+            return
+
+
+def endless(client, **fields):
+    return client.generate_request("endless", max_tokens=60_000, ignore_eos=True, **fields)
+
+
+def test_f22_reset_storm(server):
+    """Rapid reset: streams are opened with a whole request and reset at once, so that the limit of streams never holds."""
+    with Client(server) as client:
+        body = endless(client).SerializeToString()
+    with Costs(server, f"{RESETS} streams reset"):
+        opened = 0
+        while opened < RESETS:
+            with RawConnection(server) as connection:
+                try:
+                    while opened < RESETS:
+                        for _ in range(50):
+                            stream = connection.open(body=body)
+                            connection.h2.reset_stream(stream, 8)
+                            opened += 1
+                        connection.flush()
+                        # The server's settings and windows; the storm goes on whatever it says.
+                        connection.socket.setblocking(False)
+                        try:
+                            connection.h2.receive_data(connection.socket.recv(1 << 20))
+                        except BlockingIOError:
+                            pass
+                        connection.socket.setblocking(True)
+                except (ConnectionError, BrokenPipeError, Exception) as error:  # cut off: on with the next connection
+                    if opened == 0:
+                        raise
+                    print("cut off after", opened, type(error).__name__)
+        wait_until(server.idle, 30, "the storm is over")
+
+
+@pytest.mark.parametrize("mebibytes", [1, 16])
+def test_f22_large_header(server, mebibytes):
+    """Metadata beyond the limit, in CONTINUATION frames as large as they may be."""
+    size = mebibytes << 20
+    with Costs(server, f"{mebibytes} MiB of metadata"), RawConnection(server) as connection:
+        block = connection.h2.encoder.encode(
+            [(":method", "POST"), (":scheme", "http"), (":path", "/omnibus.v1.Inference/Generate"),
+             (":authority", "localhost"), ("te", "trailers"), ("content-type", "application/grpc")])
+        name, chunk = b"x-large", 16_000
+        # Literal without indexing: no table entry, each field as it stands.
+        field = b"\x00" + bytes([len(name)]) + name + b"\x7f" + _prefix_rest(chunk - 127) + b"a" * chunk
+        assert len(field) < 16_384
+        frames = [_frame(1, 0, 1, block)] + [_frame(9, 0, 1, field) for _ in range(size // chunk)] + [_frame(9, 4, 1, b"")]
+        try:
+            for frame in frames:
+                connection.socket.sendall(frame)
+            connection.h2.get_next_available_stream_id()
+        except ConnectionError:
+            pass  # refused while it was still coming
+        connection.socket.shutdown(socket.SHUT_WR)
+        answer = b""
+        connection.socket.settimeout(30)
+        try:
+            while data := connection.socket.recv(65536):
+                answer += data
+        except (TimeoutError, ConnectionError):
+            pass
+        assert b"Hello" not in answer  # nothing ran
+
+
+def _prefix_rest(value):
+    """The bytes behind a full 7-bit prefix (RFC 7541, 5.1)."""
+    out = b""
+    while value >= 128:
+        out += bytes([value % 128 + 128])
+        value //= 128
+    return out + bytes([value])
+
+
+def _frame(kind, flags, stream, payload):
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+
+def test_f22_metadata_limit(server):
+    with Client(server) as client:
+        fits = client.generate_request("hello", max_tokens=3)
+        assert list(client.call("Generate", fits, metadata=[("x-padding", "a" * 8_000)]))
+        error = refusal(lambda: client.call("Generate", fits, metadata=[("x-padding", "a" * 20_000)]))
+        assert error.code == grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+def test_f22_metadata_with_bad_base64(server):
+    with RawConnection(server) as connection, Client(server) as client:
+        body = client.generate_request("hello", max_tokens=3).SerializeToString()
+        stream = connection.open(body=body, extra=[("x-odd-bin", "!!!not base64!!!")])
+        connection.flush()
+        ended = next((e for e in connection.events(10)
+                      if isinstance(e, (StreamEnded, StreamReset, ConnectionTerminated))), None)
+        assert ended is not None, stream
+
+
+def test_f22_oversized_message(pool):
+    small = pool(SCRIPT, "--grpc-port", "0", "--max-body-bytes", "100000")
+    with Client(small) as client, Costs(small, "oversized messages"):
+        for size in (200_000, 8_000_000):
+            error = refusal(lambda: client.generate("y" * size))
+            assert error.code == grpc.StatusCode.RESOURCE_EXHAUSTED, error
+
+
+@pytest.mark.skipif(not SOAK, reason="takes half a GiB: OMNIBUS_SOAK=1")
+def test_f22_endless_message(server):
+    """A message that announces 1 GiB and comes: gRPC looks at its length when it is whole, so memory is what ends it."""
+    with Costs(server, "a message of 1 GiB"), RawConnection(server) as connection:
+        stream, sent, ended = connection.open(), 0, None
+        connection.h2.send_data(stream, b"\0\x40\0\0\0")
+        while sent < 1 << 30 and ended is None:
+            room = min(connection.h2.local_flow_control_window(stream), connection.h2.max_outbound_frame_size)
+            if room > 0:
+                connection.h2.send_data(stream, b"y" * room)
+                sent += room
+                connection.flush()
+                continue
+            for event in connection.h2.receive_data(connection.socket.recv(65536)):
+                ended = event if isinstance(event, (StreamReset, ConnectionTerminated)) else ended
+            connection.flush()
+        assert ended is not None and sent < 600 << 20, (sent, ended)
+        assert usage(server)[1] < 1024
+
+
+def test_f22_gzip_is_refused(server):
+    """A small message that unfolds to 64 MiB."""
+    with Client(server) as client, Costs(server, "a gzip bomb"):
+        request = client.generate_request("y" * (64 << 20))
+        error = refusal(lambda: client.stub.Generate(request, timeout=30, compression=grpc.Compression.Gzip))
+        assert error.code in (grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.INTERNAL, grpc.StatusCode.RESOURCE_EXHAUSTED), error
+
+
+def test_f22_streams_of_one_connection(server):
+    """The 129th call of a connection waits; it is not refused, and nobody crashes."""
+    with RawConnection(server) as connection:
+        connection.flush()
+        for event in connection.events(0.5):
+            pass
+        assert connection.h2.remote_settings.max_concurrent_streams == 128
+
+
+def test_f22_slow_reader(server):
+    """A reader that opens no window: its stream is ended after the stall limit, and others were served all the time."""
+    with Client(server) as client:
+        body = endless(client).SerializeToString()
+    with Costs(server, f"a reader that reads nothing for {STALL_S} s"), RawConnection(server) as connection:
+        stream = connection.open(body=body)
+        connection.flush()
+        got, ended = 0, None
+        for event in connection.events(40):
+            if isinstance(event, DataReceived):
+                got += len(event.data)
+            if isinstance(event, (StreamReset, StreamEnded, ConnectionTerminated)):
+                ended = event
+                break
+        assert ended is not None and 0 < got <= 65_535, (stream, got, ended)
+
+
+def test_f22_no_request(server):
+    """Calls without their message hold nothing of the engine, and end with their connection."""
+    with Costs(server, "128 calls that ask for nothing"), RawConnection(server) as connection:
+        for _ in range(128):
+            connection.open()
+        connection.flush()
+        time_to_look = threading.Event()
+        time_to_look.wait(0.5)
+        assert server.metric("vllm:num_requests_running") <= 1
+
+
+def test_f22_pings(server):
+    """Pings without end: the connection is cut off (ENHANCE_YOUR_CALM)."""
+    with Costs(server, "a flood of pings"), RawConnection(server) as connection:
+        try:
+            for _ in range(2_000):
+                connection.socket.sendall(_frame(6, 0, 0, b"12345678"))
+        except ConnectionError:
+            pass
+        closed = False
+        try:
+            for event in connection.events(10):
+                closed = closed or (isinstance(event, ConnectionTerminated) and event.error_code == 11)
+        except Exception:  # bytes of a connection that was cut off
+            closed = True
+        assert closed
+
+
+def test_f22_deadline_and_cancel(server):
+    with Client(server) as client, Costs(server, "100 calls cancelled, 100 beyond their deadline"):
+        for i in range(100):
+            call = client.call("Generate", endless(client))
+            if i % 10 == 0:
+                next(call)
+            call.cancel()
+        calls = [client.call("Generate", endless(client), timeout=0.2) for _ in range(100)]
+        codes = {refusal(lambda: call).code for call in calls}
+        assert codes <= {grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.RESOURCE_EXHAUSTED}, codes
+        started = time.monotonic()
+        wait_until(server.idle, 20, "idle")
+        print(f"F22 idle {time.monotonic() - started:.3f} s after the last deadline")
