@@ -11,7 +11,7 @@ namespace omnibus::sim {
 namespace {
 
 constexpr int64_t kTickNs = 200 * kMs;
-constexpr int64_t kStallNoticedNs = kSecond;   // a stall shows this long after the step's time
+constexpr int64_t kStallNoticedNs = kSecond;    // a stall shows this long after the step's time
 constexpr int64_t kDrainGraceNs = 3 * kSecond;  // the step in flight, and delivery
 constexpr size_t kAnswersKept = 4;
 constexpr size_t kInboxCapacity = 1 << 20;
@@ -66,8 +66,9 @@ bool World::start() {
   state_.emplace();
   ledger_.emplace(ledger_limits(engine_config(scenario_), *scheduler_), &clock_);
   admission_.emplace(AdmissionParts{scheduler_.get(), tokenizer_.get(), &*ledger_, &clock_});
-  outputs_.emplace(0, tokenizer_, &*ledger_, metrics,
-                   [this](RequestId id, int32_t n_tokens) { send(FinishCommand{id, n_tokens}); });
+  outputs_.emplace(0, tokenizer_, &*ledger_, metrics, [this](RequestId id, int32_t n_tokens) {
+    send(FinishCommand{id, n_tokens});
+  });
   EngineCoreParts parts;
   parts.scheduler = scheduler_.get();
   parts.executor = &executor_;
@@ -112,6 +113,7 @@ RunResult World::run() {
   result.counts = worker_.counts();
   result.accepted = clients_.accepted();
   result.refused = clients_.refused();
+  result.happened = happened_;
   result.trace_tail = trace_.tail();
   return result;
 }
@@ -136,49 +138,60 @@ void World::post_faults() {
       clock_.advance_ns(fault_rng_.between(2, 200) * kSecond);
       paused_at_ = clock_.now_ns();
       trace_.add("the clock jumped");
+      happened("pause");
     });
 }
 
-void World::send(EngineCommand command) { inbox_.try_push(std::make_unique<EngineCommand>(std::move(command))); }
+void World::send(EngineCommand command) {
+  inbox_.try_push(std::make_unique<EngineCommand>(std::move(command)));
+}
 
 void World::wake() {
   if (!core_->step_in_flight()) turn();
 }
 
 void World::turn() {
+  EngineWait wait = EngineWait::kCommand;
   do {
-    while (const auto command = inbox_.try_pop()) handle(**command);
+    see_commands();
     note_late();
-    core_->expire();
-    core_->launch();
-    if (core_->step_in_flight()) break;
-    if (core_->has_work()) verdict_.fail("I12", "requests could run, but no step is in flight");
-    deliver();
-  } while (inbox_.size() > 0 && verdict_.ok());
-  if (const Status failure = state_->failure(); !failure.ok() && scenario_.faults.failure_at == 0)
-    verdict_.fail("I12", "the engine failed: " + status_message(failure));
+    wait = run_until_wait(*core_, inbox_);
+    judge_due_ends();
+    if (wait == EngineWait::kCommand && core_->has_work())
+      verdict_.fail("I12", "requests could run, but no step is in flight");
+  } while (wait == EngineWait::kCommand && inbox_.size() > 0 && verdict_.ok());
   check_after_event();
 }
 
-void World::handle(EngineCommand& command) {
-  if (auto* submit = std::get_if<SubmitCommand>(&command)) {
-    for (Request& choice : submit->choices) {
-      Choice& known = clients_.choices().at(choice.id);
-      known.is_handled = true;
-      if (!known.request.adapter) continue;
-      // No door takes adapters yet.
-      choice.adapter = known.request.adapter;
-      choice.prefix_keys.clear();
-    }
-  } else if (const auto* cancel = std::get_if<CancelCommand>(&command)) {
-    for (int32_t i = 0; i < cancel->n; ++i) {
-      const RequestId id = cancel->id + static_cast<RequestId>(i);
-      if (!clients_.is_open(id)) continue;
-      due_ends_.push_back(id);
-      plans_.cancel_was_handled(id);
-    }
+// What the engine is about to take in.
+void World::see_commands() {
+  std::vector<std::unique_ptr<EngineCommand>> commands;
+  while (auto command = inbox_.try_pop()) commands.push_back(std::move(*command));
+  for (auto& command : commands) {
+    if (auto* submit = std::get_if<SubmitCommand>(&*command)) see(*submit);
+    if (const auto* cancel = std::get_if<CancelCommand>(&*command)) see(*cancel);
+    inbox_.try_push(std::move(command));
   }
-  core_->handle(command);
+}
+
+void World::see(SubmitCommand& submit) {
+  for (Request& choice : submit.choices) {
+    Choice& known = clients_.choices().at(choice.id);
+    known.is_handled = true;
+    if (!known.request.adapter) continue;
+    // No door takes adapters yet.
+    choice.adapter = known.request.adapter;
+    choice.prefix_keys.clear();
+  }
+}
+
+void World::see(const CancelCommand& cancel) {
+  for (int32_t i = 0; i < cancel.n; ++i) {
+    const RequestId id = cancel.id + static_cast<RequestId>(i);
+    if (!clients_.is_open(id)) continue;
+    due_ends_.push_back(id);
+    plans_.cancel_was_handled(id);
+  }
 }
 
 void World::note_late() {
@@ -189,14 +202,14 @@ void World::note_late() {
   }
 }
 
-void World::deliver() {
-  if (!state_->failure().ok()) clients_.engine_failed();
-  core_->flush();
+// Whoever was cancelled or is late has heard of it before the engine waits again.
+void World::judge_due_ends() {
   for (RequestId id : due_ends_) {
     if (!clients_.is_open(id)) continue;
     const bool is_late = !clients_.choices().at(id).is_cancelled;
     verdict_.fail(is_late ? "I10" : "I5",
-                  fmt::format("request {} goes on, though {}", id, is_late ? "its deadline has passed" : "it was cancelled"));
+                  fmt::format("request {} goes on, though {}", id,
+                              is_late ? "its deadline has passed" : "it was cancelled"));
   }
   due_ends_.clear();
 }
@@ -211,8 +224,9 @@ void World::on_plan(const SchedulerOutput& plan) {
   std::string ids;
   for (const ScheduledRow& row : plan.rows)
     ids += fmt::format(" {}:{}+{}{}", row.id, row.base_computed, row.n_tokens, row.samples ? "" : "..");
-  trace_.add(fmt::format("step {} new {} preempted {} finished {} rows{}", plan.id.seq, plan.new_requests.size(),
-                         fmt::join(plan.preempted, ","), fmt::join(plan.finished, ","), ids));
+  trace_.add(fmt::format("step {} new {} preempted {} finished {} rows{}", plan.id.seq,
+                         plan.new_requests.size(), fmt::join(plan.preempted, ","),
+                         fmt::join(plan.finished, ","), ids));
   if (asked_ > 0) plans_.take(plan, worker_);
 }
 
@@ -223,10 +237,11 @@ void World::on_reply() {
   trace_.add(fmt::format("reply {}", answered_.back().plan.id.seq));
   if (!answered_.back().output.ok()) clients_.engine_failed();
   core_->complete();
-  deliver();
+  core_->flush();
   answer_twice();
   if (verdict_.ok() && fault_rng_.chance(scenario_.buggify.reset_prefix_cache)) {
     trace_.add("reset of the prefix cache");
+    happened("reset");
     send(ResetPrefixCacheCommand{std::make_shared<std::promise<void>>()});
     worker_.reset_prefix_cache();
   }
@@ -236,7 +251,9 @@ void World::on_reply() {
 // A reply that comes again changes nothing.
 void World::answer_twice() {
   if (core_->failed() || !fault_rng_.chance(scenario_.faults.duplicate_reply)) return;
-  const auto& step = answered_[static_cast<size_t>(fault_rng_.between(0, static_cast<int64_t>(answered_.size()) - 1))];
+  const auto& step =
+      answered_[static_cast<size_t>(fault_rng_.between(0, static_cast<int64_t>(answered_.size()) - 1))];
+  happened("reply twice");
   const auto ids = scheduler_->ids();
   const auto events = scheduler_->update_from_output(step.plan, *step.output);
   if ((events.ok() && !events->empty()) || scheduler_->ids() != ids)
@@ -247,13 +264,7 @@ void World::ask() {
   ++asked_;
   const Clients::Ask ask = clients_.next_ask(client_rng_);
   const auto due = clients_.due_refusal(ask.generate);
-  auto command = admission_->admit(ask.generate, [this](RequestOutput output) {
-    if (output.finish_reason)
-      trace_.add(fmt::format("end {}.{} {} {} tokens", output.id, output.index, to_string(*output.finish_reason),
-                             output.usage.completion_tokens));
-    clients_.take(output);
-    if (!output.finish_reason && client_rng_.chance(scenario_.load.leavers)) leave(output.id);
-  });
+  auto command = admission_->admit(ask.generate, [this](RequestOutput output) { hand_over(output); });
   const StatusOr<RequestId> answer =
       command.ok() ? StatusOr<RequestId>(command->parent->id) : StatusOr<RequestId>(command.status());
   clients_.judge_answer(ask, answer, due);
@@ -265,6 +276,21 @@ void World::ask() {
   if (!client_rng_.chance(scenario_.load.cancels)) return;
   const MonotonicNs at = clock_.now_ns() + client_rng_.between(0, scenario_.load.cancel_within_ns);
   heap_.post(at, "cancel", [this, id = *answer] { cancel(id); });
+}
+
+void World::hand_over(const RequestOutput& output) {
+  // The cause first: all that follows from it is told apart by nobody.
+  if (const Status failure = state_->failure(); !failure.ok() && scenario_.faults.failure_at == 0)
+    verdict_.fail("I12", "the engine failed: " + status_message(failure));
+  clients_.take(output);
+  if (output.finish_reason) {
+    const bool is_late = output.status.code() == StatusCode::kDeadlineExceeded;
+    happened(is_late ? "late" : to_string(*output.finish_reason));
+    trace_.add(fmt::format("end {}.{} {} {} tokens", output.id, output.index,
+                           to_string(*output.finish_reason), output.usage.completion_tokens));
+  } else if (client_rng_.chance(scenario_.load.leavers)) {
+    leave(output.id);
+  }
 }
 
 void World::cancel(RequestId parent) {
@@ -296,6 +322,7 @@ void World::begin_drain() {
 void World::end_drain() {
   if (clients_.open().empty()) return;
   trace_.add("the drain's time is up");
+  happened("drain cut short");
   if (!scenario_.load.drains && scenario_.faults.clock_pauses == 0)
     verdict_.fail("I12", fmt::format("{} choices are not answered in hours", clients_.open().size()));
   clients_.drain_ran_out();
@@ -307,6 +334,7 @@ void World::tick() {
   if (clients_.is_draining() && clients_.open().empty() && asked_ == scenario_.load.requests) return;
   const bool is_stalled = detector_->tick(clock_.now_ns());
   judge_stall(is_stalled);
+  if (is_stalled) happened("tick of a stall");
   const bool stall_in_flight = !executor_.in_flight().empty() && executor_.in_flight().front().is_stalled;
   const MonotonicNs late = std::max(drain_ends_at_, paused_at_) + kDrainGraceNs;
   if (drain_ends_at_ != 0 && clock_.now_ns() > late && !stall_in_flight && !clients_.open().empty())
@@ -325,8 +353,9 @@ void World::judge_stall(bool is_stalled) {
 }
 
 void World::check_after_event() {
-  if (!verdict_.ok()) return;
-  blocks_->check();
+  if (const Status failure = state_->failure(); !failure.ok() && scenario_.faults.failure_at == 0)
+    verdict_.fail("I12", "the engine failed: " + status_message(failure));
+  if (verdict_.ok()) blocks_->check();
 }
 
 void World::check_at_end() {
