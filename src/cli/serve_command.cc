@@ -105,7 +105,7 @@ Status Serving::listen() {
   for (const std::string& warning : config_.warnings) log_warning("{}", warning);
   OMNIBUS_RETURN_IF_ERROR(check_api_options(config_));
   routes_ = routes_while_loading();
-  OMNIBUS_ASSIGN_OR_RETURN(listeners_, Listeners::start(config_, routes_, &metrics_));
+  OMNIBUS_ASSIGN_OR_RETURN(listeners_, Listeners::start(config_, routes_, lifecycle_, &metrics_));
   log_info("listening on {}, loading the model", listeners_->main_url());
   return {};
 }
@@ -121,10 +121,12 @@ Status Serving::load() {
   OMNIBUS_ASSIGN_OR_RETURN(engine_, start_engine(model_, &metrics_, &clock_));
   api_ = std::make_unique<ServingApi>(model_, *engine_, lifecycle_, metrics_);
   OMNIBUS_ASSIGN_OR_RETURN(routes_.open, api_->make_routes(config_));
+  routes_.rpc = api_->make_rpc_methods(config_);
   routes_.elsewhere = {};
   OMNIBUS_ASSIGN_OR_RETURN(Listeners::Sites sites, listeners_->prepare(config_, routes_));
   listeners_->replace(std::move(sites));
   routes_.open.reset();  // the listeners have them; each reload makes its own
+  routes_.rpc.reset();
   lifecycle_.begin_serving(engine_.get());
   show_ready();
   return {};

@@ -23,8 +23,8 @@ ServeConfig reloadable_part(const ServeConfig& running, const ServeConfig& fresh
   out.http.admin_api_keys = fresh.http.admin_api_keys;
   out.http.allowed_hosts = fresh.http.allowed_hosts;
   out.http.allowed_origins = fresh.http.allowed_origins;
-  // Clients of a port speak TLS, or they do not.
-  if (running.http.ssl_certfile.empty() == fresh.http.ssl_certfile.empty()) {
+  // Clients of a port speak TLS, or they do not. gRPC watches its files, and takes no others.
+  if (!running.http.grpc_port && running.http.ssl_certfile.empty() == fresh.http.ssl_certfile.empty()) {
     out.http.ssl_certfile = fresh.http.ssl_certfile;
     out.http.ssl_keyfile = fresh.http.ssl_keyfile;
     out.http.ssl_ca_certs = fresh.http.ssl_ca_certs;
@@ -89,6 +89,7 @@ Status Reloader::try_reload(ServingApi& api, const Listeners& listeners, Listene
   // What was allowed for the address in the file may not be for the one that is bound.
   OMNIBUS_RETURN_IF_ERROR(finish_serve_config(next));
   OMNIBUS_ASSIGN_OR_RETURN(routes.open, api.make_routes(next));
+  routes.rpc = api.make_rpc_methods(next);
   OMNIBUS_ASSIGN_OR_RETURN(Listeners::Sites sites, listeners.prepare(next, routes));
   listeners.replace(std::move(sites));
   set_log_level(next.log.level);
