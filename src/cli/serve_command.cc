@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <csignal>
 #include <utility>
 
@@ -14,6 +13,7 @@
 #include "progress_bar.h"
 #include "serve/control.h"
 #include "serve/drain.h"
+#include "serve/engine_limits.h"
 #include "serve/listeners.h"
 #include "serve/reload.h"
 #include "serve/serving_api.h"
@@ -33,17 +33,6 @@ void raise_descriptor_limit() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-// A share of a name that no key has is no error: a reload may bring the key.
-StatusOr<FairSharing> fair_sharing_of(const ServeConfig& config) {
-  OMNIBUS_ASSIGN_OR_RETURN(FairSharing sharing, parse_fair_sharing(config.fair_sharing));
-  for (const auto& [name, weight] : sharing.weights) {
-    const bool known = std::any_of(config.keys.begin(), config.keys.end(),
-                                   [&name = name](const ApiKey& key) { return key.name == name; });
-    if (!known) log_warning("--fair-sharing: no API key is named '{}'", name);
-  }
-  return sharing;
 }
 
 // A server, in the order in which its parts come to be: what comes later refers to what came before.
@@ -114,9 +103,10 @@ Status Serving::load() {
   const ExitOnStopSignal while_loading;
   OMNIBUS_ASSIGN_OR_RETURN(model_, program_.open_model());
   OMNIBUS_RETURN_IF_ERROR(dialect_of(config_.reasoning_parser, model_).status());
-  OMNIBUS_ASSIGN_OR_RETURN(model_.engine.fair_sharing, fair_sharing_of(config_));
-  model_.engine.max_waiting_requests = config_.max_waiting_requests;
-  model_.engine.max_waiting_tokens = config_.max_waiting_tokens;
+  OMNIBUS_ASSIGN_OR_RETURN(const EngineLimits limits, engine_limits(config_));
+  model_.engine.max_waiting_requests = limits.max_waiting_requests;
+  model_.engine.max_waiting_tokens = limits.max_waiting_tokens;
+  model_.engine.fair_sharing = limits.fair_sharing;
   model_.engine.text_threads = text_threads();
   OMNIBUS_ASSIGN_OR_RETURN(engine_, start_engine(model_, &metrics_, &clock_));
   api_ = std::make_unique<ServingApi>(model_, *engine_, lifecycle_, metrics_);
@@ -133,7 +123,7 @@ Status Serving::load() {
 }
 
 void Serving::reload(const std::vector<Control::ReloadDone>& waiting) {
-  const Status done = reloader_.reload(*api_, *listeners_, routes_);
+  const Status done = reloader_.reload({*api_, *engine_, *listeners_, routes_});
   for (const auto& answer : waiting) answer(done);
 }
 
