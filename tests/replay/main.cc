@@ -31,7 +31,7 @@ Status resolve_async(const fakes::ReplayScript& script, ServeConfig& config) {
   return {};
 }
 
-StatusOr<ServedModel> replay_model(const std::string& path, ServeConfig& config) {
+StatusOr<ServedModel> replay_model(const std::string& path, ServeConfig config) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return absl::NotFoundError(fmt::format("--script: cannot read '{}'", path));
   std::ostringstream text;

@@ -1,4 +1,4 @@
-#include "deadline_header.h"
+#include "src/server/http/deadline_header.h"
 
 #include <cmath>
 
@@ -43,8 +43,10 @@ TEST(DeadlineHeader, DecimalSecondsFromNow) {
 
 TEST(DeadlineHeader, AnythingElseIs400NamingIt) {
   std::vector<std::vector<std::string>> bad = {{"1", "2"}, {"1", "1"}};
-  for (const char* text : {"", "0", "0.0", "-1", "+1", "1e3", "0x10", "1.", ".5", ".", "5s", "1,5", "1 2", " 1", "1 ",
-                           "inf", "nan", "604801", "1..2", "1.2.3", "99999999999999999999999999999999999999"})
+  for (const char* text :
+       {"",   "0",   "0.0", "-1",     "+1",   "1e3",   "0x10",
+        "1.", ".5",  ".",   "5s",     "1,5",  "1 2",   " 1",
+        "1 ", "inf", "nan", "604801", "1..2", "1.2.3", "99999999999999999999999999999999999999"})
     bad.push_back({text});
   for (const auto& values : bad) {
     const auto deadline = deadline_of(with(values), kNow);
