@@ -232,8 +232,10 @@ def start_endless(server, request_id):
     return connection
 
 
-def test_a_cancelled_request_has_its_line(own_replay):
-    server = own_replay(HELLO, *JSON_LOG, "--api-key", "team-a:sk-1")
+def test_a_cancelled_request_has_its_line(own_replay, tmp_path):
+    keys = tmp_path / "keys"
+    keys.write_text("team-a sk-1\n")
+    server = own_replay(HELLO, *JSON_LOG, "--api-key-file", str(keys))
     connection = connect(server)
     body = json.dumps({"messages": [{"role": "user", "content": "endless"}], "stream": True, "max_tokens": 4000}).encode()
     connection.sendall(request_bytes("POST", "/v1/chat/completions",

@@ -425,7 +425,8 @@ asio::awaitable<void> Session::watch(std::shared_ptr<Outbox> box) {
 void Session::count(const Route* route, const HttpRequest& request, int status,
                     uint64_t request_bytes) const {
   HttpExchange exchange;
-  exchange.handler = route != nullptr ? route->pattern : "none";
+  exchange.handler = "none";
+  if (route != nullptr) exchange.handler = route->pattern;
   exchange.method = request.method;
   exchange.status = status;
   exchange.seconds = std::chrono::duration<double>(state_->clock.now() - head_read_).count();
