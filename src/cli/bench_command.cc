@@ -13,6 +13,7 @@
 
 #include "bench_progress.h"
 #include "commands.h"
+#include "descriptor_limit.h"
 
 namespace omnibus {
 namespace {
@@ -122,6 +123,7 @@ Status save(const BenchServeConfig& config, const Setup& setup, const client::Lo
 
 int bench_serve_command(const BenchServeConfig& config) {
   stop_on_signals();
+  raise_descriptor_limit();
   const SteadyClock clock;
   auto setup = set_up(config);
   if (!setup.ok()) return report_failure(setup.status());

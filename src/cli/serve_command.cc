@@ -2,7 +2,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include "omnibus/base/common/log.h"
 #include "omnibus/cli/serve.h"
@@ -10,6 +9,7 @@
 #include "omnibus/server/admin/probe_routes.h"
 
 #include "commands.h"
+#include "descriptor_limit.h"
 #include "progress_bar.h"
 #include "serve/control.h"
 #include "serve/drain.h"
@@ -26,14 +26,6 @@ namespace {
 
 constexpr auto kPoll = std::chrono::milliseconds(200);
 constexpr auto kFlushLimit = std::chrono::milliseconds(1000);
-
-// As many connections as the system lets us have: soft limits are often 1,024.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 // A server, in the order in which its parts come to be: what comes later refers to what came before.
 class Serving {

@@ -5,12 +5,14 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 import requests
 
 from harness.clients import KEY, model_name
+from harness.server import program
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUESTS, CONCURRENCY, INPUT_TOKENS, OUTPUT_TOKENS = 24, 4, 64, 16
@@ -89,3 +91,45 @@ def test_counts_are_what_was_asked_for(profile, real, flags):
     assert INPUT_TOKENS - 4 <= lengths["avg"] <= INPUT_TOKENS + 40, lengths
     if "--streaming" in flags:
         assert summary["time_to_first_token"]["min"] > 0 and summary["inter_token_latency"]["avg"] > 0
+
+
+def bench_serve(server, *flags):
+    """The result file of `omnibus bench serve` with the settings that aiperf has here."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "result.json"
+        command = [
+            program("omnibus"), "bench", "serve", "--base-url", server.url, "--model", model_name(server),
+            "--num-prompts", str(REQUESTS), "--max-concurrency", str(CONCURRENCY), "--random-input-len",
+            str(INPUT_TOKENS), "--random-output-len", str(OUTPUT_TOKENS), "--ignore-eos", "--result-filename", str(path),
+            *flags,
+        ]  # fmt: skip
+        run = subprocess.run(
+            command, capture_output=True, text=True, timeout=300, env={**os.environ, "OPENAI_API_KEY": KEY}
+        )
+        assert run.returncode == 0, run.stdout + run.stderr
+        return json.loads(path.read_text())
+
+
+# aiperf's name, ours: what it calls inter token latency is the time per output token.
+FIGURES = {
+    "output_token_throughput": ("output_throughput", "tok/s"),
+    "request_throughput": ("request_throughput", "/s"),
+    "time_to_first_token": ("mean_ttft_ms", "ms"),
+    "inter_token_latency": ("mean_tpot_ms", "ms"),
+    "request_latency": ("mean_e2el_ms", "ms"),
+}
+
+
+def test_bench_serve_and_aiperf_agree(profile, real, capsys):
+    """Same server, same settings, one after the other: counts are equal; times, of a machine that is not idle, are near."""
+    code, theirs, _, printed = profile("--endpoint-type", "chat", "--streaming", "--use-server-token-count")
+    assert code == 0, printed
+    ours = bench_serve(real, "--backend", "openai-chat")
+    assert theirs["request_count"]["avg"] == ours["completed"] == REQUESTS and ours["failed"] == 0
+    assert theirs["output_sequence_length"]["avg"] * REQUESTS == ours["total_output_tokens"] == REQUESTS * OUTPUT_TOKENS
+    with capsys.disabled():
+        print(f"\n{'':26}{'aiperf':>12}{'bench serve':>12}")
+        for name, (key, unit) in FIGURES.items():
+            print(f"{name:26}{theirs[name]['avg']:12.2f}{ours[key]:12.2f} {unit}")
+    for name, (key, _) in FIGURES.items():
+        assert 1 / 5 < theirs[name]["avg"] / ours[key] < 5, name

@@ -9,7 +9,8 @@ import threading
 
 import pytest
 
-from harness.script import SPECIALS, says, script
+from harness.clients import KEY, tokens_of_chat
+from harness.script import says, script
 from harness.server import program
 from harness.tls import Certificate
 from harness.wait import wait_until
@@ -338,6 +339,23 @@ def test_the_request_is_what_was_asked_for(fake, measured):
     }  # fmt: skip
     prompts = {json.loads(body)["prompt"] for head, body in server.requests if b"/v1/completions" in head}
     assert len(prompts) == 4
+
+
+def test_prompts_are_exact_for_a_real_vocabulary(real, measured):
+    flags = ["--num-prompts", 6, "--random-input-len", 100, "--random-prefix-len", 30, "--random-output-len", 2, "--ignore-eos"]
+    key = {"OPENAI_API_KEY": KEY}
+    for flag, extra in (("openai", 0), ("openai-chat", tokens_of_chat(real, {"role": "user", "content": "x"}) - 1)):
+        result, printed = measured(real.url, *flags, "--backend", flag, env=key)
+        assert result["prompts"] == {"counted": True, "exact": 6}, printed
+        assert result["total_input_tokens"] == 6 * (130 + extra), printed
+        assert result["total_output_tokens"] == 12 and result["failed"] == 0
+
+
+def test_hundreds_of_requests_at_once(own_replay, measured):
+    server = own_replay(script(says("x", eos=False, delay_ms=5)), "--max-num-seqs", "64", "--max-waiting-requests", "1000")
+    result, printed = measured(server.url, "--num-prompts", 400, "--random-input-len", 3, "--random-output-len", 5)
+    assert result["completed"] == 400 and result["total_output_tokens"] == 2000, printed
+    assert result["max_concurrent_requests"] == 400
 
 
 def test_prompts_share_a_prefix_and_nothing_else(fake, measured):
