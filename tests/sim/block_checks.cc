@@ -51,8 +51,8 @@ void BlockChecks::judge_pools() {
       if (holders_[p][b] == 0 && worker_->is_full(p, id)) ++may_be_cached;
       const int32_t refs = kv.ref_count(p, id);
       if (refs != holders_[p][b])
-        verdict_->fail("I2", fmt::format("block {} of pool {} has reference count {}, but {} tables hold it", b, p, refs,
-                                         holders_[p][b]));
+        verdict_->fail("I2", fmt::format("block {} of pool {} has reference count {}, but {} tables hold it",
+                                         b, p, refs, holders_[p][b]));
     }
   }
   if (kv.used_blocks() != held)

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int32_t kPrefixes = 3;
 constexpr int64_t kWaitingTokensPerKvToken = 4;  // the default of max_waiting_tokens
-constexpr TokenId kOtherEnd = 256;  // "<|endoftext|>"
+constexpr TokenId kOtherEnd = 256;               // "<|endoftext|>"
 
 TokenId letter(SimRng& rng) { return kFirstLetter + static_cast<TokenId>(rng.between(0, kLetters - 1)); }
 
@@ -196,9 +196,9 @@ void Clients::judge_tokens(Choice& choice, const RequestOutput& output) {
   choice.tokens.insert(choice.tokens.end(), output.token_ids.begin(), output.token_ids.end());
   choice.text += output.text;
   if (!is_prefix(choice.tokens, choice.expected.tokens))
-    return fail("I3", choice, fmt::format("{} tokens, which the model did not draw: [{}], not [{}]",
-                                          choice.tokens.size(), fmt::join(choice.tokens, " "),
-                                          fmt::join(choice.expected.tokens, " ")));
+    return fail("I3", choice,
+                fmt::format("{} tokens, which the model did not draw: [{}], not [{}]", choice.tokens.size(),
+                            fmt::join(choice.tokens, " "), fmt::join(choice.expected.tokens, " ")));
   const bool is_cut_short =
       output.finish_reason == FinishReason::kAbort || output.finish_reason == FinishReason::kError;
   if (!is_prefix(choice.text, is_cut_short ? choice.expected.drawn : choice.expected.text))
@@ -211,15 +211,16 @@ void Clients::judge_tokens(Choice& choice, const RequestOutput& output) {
       return fail("I3", choice, fmt::format("the logprobs of token {} are another's", n));
   }
   if (output.usage.completion_tokens != static_cast<int32_t>(choice.tokens.size()))
-    fail("I3", choice, fmt::format("usage says {} tokens, {} came", output.usage.completion_tokens,
-                                   choice.tokens.size()));
+    fail("I3", choice,
+         fmt::format("usage says {} tokens, {} came", output.usage.completion_tokens, choice.tokens.size()));
 }
 
 void Clients::judge_prompt_logprobs(const Choice& choice, const RequestOutput& output) {
   const auto& prompt = choice.request.prompt_token_ids;
   if (output.prompt_logprobs.size() != prompt.size())
-    return fail("I3", choice, fmt::format("{} logprobs of a prompt of {} tokens", output.prompt_logprobs.size(),
-                                          prompt.size()));
+    return fail(
+        "I3", choice,
+        fmt::format("{} logprobs of a prompt of {} tokens", output.prompt_logprobs.size(), prompt.size()));
   for (size_t p = 1; p < prompt.size(); ++p) {
     const TokenLogprob& l = output.prompt_logprobs[p].sampled;
     if (l.id != prompt[p] || l.logprob != logprob_of(p, prompt[p]))
@@ -231,14 +232,16 @@ void Clients::judge_end(Choice& choice, const RequestOutput& output) {
   const FinishReason reason = *output.finish_reason;
   const ExpectedEnd& expected = choice.expected;
   const bool is_whole = reason == FinishReason::kStop || reason == FinishReason::kLength;
-  if (is_whole && (reason != expected.reason || choice.tokens != expected.tokens || choice.text != expected.text))
+  if (is_whole &&
+      (reason != expected.reason || choice.tokens != expected.tokens || choice.text != expected.text))
     return fail("I3", choice,
                 fmt::format("ends with '{}' after {} tokens '{}', not with '{}' after {} tokens '{}'",
                             to_string(reason), choice.tokens.size(), choice.text, to_string(expected.reason),
                             expected.tokens.size(), expected.text));
   if (is_whole && output.timeline.cached_tokens != choice.cached)
-    return fail("I8", choice, fmt::format("usage says {} cached tokens, the plan had {}",
-                                          output.timeline.cached_tokens, choice.cached));
+    return fail("I8", choice,
+                fmt::format("usage says {} cached tokens, the plan had {}", output.timeline.cached_tokens,
+                            choice.cached));
   if (is_whole == !output.status.ok()) return fail("I5", choice, "its status does not fit its end");
   if (reason == FinishReason::kError && !engine_failed_ &&
       (expected.reason != FinishReason::kError || choice.tokens != expected.tokens))
@@ -255,8 +258,9 @@ void Clients::judge_timeline(const Choice& choice, const RequestOutput& output) 
   if (t.finished_ns == 0 && engine_failed_) return;
   if (t.queue_ns() < 0 || t.prefill_ns() < 0 || t.decode_ns() < 0 || t.finished_ns > clock_->now_ns() ||
       t.arrival_ns != choice.request.arrival_ns)
-    fail("I3", choice, fmt::format("the phases of its timeline do not add up: {} {} {} {}", t.arrival_ns,
-                                   t.first_scheduled_ns, t.first_token_ns, t.finished_ns));
+    fail("I3", choice,
+         fmt::format("the phases of its timeline do not add up: {} {} {} {}", t.arrival_ns,
+                     t.first_scheduled_ns, t.first_token_ns, t.finished_ns));
 }
 
 }  // namespace omnibus::sim

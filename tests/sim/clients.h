@@ -33,10 +33,10 @@ struct Choice {
   std::vector<TokenId> tokens;
   std::string text;
   size_t logprobs = 0;
-  bool is_handled = false;   // the engine has taken it in
+  bool is_handled = false;  // the engine has taken it in
   bool is_ended = false;
   bool is_cancelled = false;
-  int32_t cached = -1;       // tokens found in the prefix cache at first admission; -1: not admitted
+  int32_t cached = -1;  // tokens found in the prefix cache at first admission; -1: not admitted
 };
 
 class Clients {
@@ -82,7 +82,7 @@ class Clients {
   const Scenario& scenario_;
   const Clock* const clock_;
   Verdict* const verdict_;
-  int64_t kv_tokens_ = 0;        // that the whole cache holds
+  int64_t kv_tokens_ = 0;  // that the whole cache holds
   int64_t max_waiting_tokens_ = 0;
   std::vector<std::vector<TokenId>> prefixes_;  // that prompts share
   std::map<RequestId, Choice> choices_;

@@ -1,5 +1,5 @@
-// EventHeap: what is to happen, ordered by (virtual time, order of posting). Nothing else decides the order of
-// a run.
+// EventHeap: what is to happen, ordered by (virtual time, order of posting). Nothing else decides the order
+// of a run.
 #pragma once
 
 #include <cstdint>

@@ -125,10 +125,11 @@ struct Sum {
     std::printf("%lld runs, %.0f seeds/s, %.0f simulated s per CPU s, %.0f events/s\n", n(runs),
                 static_cast<double>(runs) / cpu_s, simulated_s / cpu_s, static_cast<double>(events) / cpu_s);
     std::printf(
-        "%lld accepted, %lld refused, %lld steps, %lld tokens, %lld prefix hits (%lld tokens), %lld preemptions, "
+        "%lld accepted, %lld refused, %lld steps, %lld tokens, %lld prefix hits (%lld tokens), %lld "
+        "preemptions, "
         "%lld rows FromStep, %lld drafts accepted\n",
-        n(accepted), n(refused), n(counts.steps), n(counts.tokens), n(counts.prefix_hits), n(counts.cached_tokens),
-        n(counts.preemptions), n(counts.from_step_rows), n(counts.accepted_drafts));
+        n(accepted), n(refused), n(counts.steps), n(counts.tokens), n(counts.prefix_hits),
+        n(counts.cached_tokens), n(counts.preemptions), n(counts.from_step_rows), n(counts.accepted_drafts));
   }
 };
 

@@ -26,7 +26,8 @@ void PlanChecks::take(const SchedulerOutput& plan, const SimWorker& worker) {
 
 bool PlanChecks::is_alive(const Choice& choice) const {
   const auto& deadline = choice.request.deadline;
-  return !choice.is_ended && cancelled_.count(choice.request.id) == 0 && !(deadline && *deadline <= clock_->now_ns());
+  return !choice.is_ended && cancelled_.count(choice.request.id) == 0 &&
+         !(deadline && *deadline <= clock_->now_ns());
 }
 
 bool PlanChecks::serves_in_order() const {
@@ -36,7 +37,8 @@ bool PlanChecks::serves_in_order() const {
 void PlanChecks::judge_rows(const SchedulerOutput& plan) {
   for (const ScheduledRow& row : plan.rows)
     if (cancelled_.count(row.id) != 0)
-      verdict_->fail("I5", fmt::format("step {} has a row of request {}, which was cancelled", plan.id.seq, row.id));
+      verdict_->fail(
+          "I5", fmt::format("step {} has a row of request {}, which was cancelled", plan.id.seq, row.id));
 }
 
 void PlanChecks::judge_passed_over(const SchedulerOutput& plan, const SimWorker& worker) {
@@ -50,26 +52,29 @@ void PlanChecks::judge_passed_over(const SchedulerOutput& plan, const SimWorker&
   for (RequestId id : clients_->open()) {
     if (id >= last_admitted) return;
     const Choice& choice = clients_->choices().at(id);
-    const bool runs = worker.mirrors().count(id) != 0 && !contains(plan.preempted, id) && !contains(plan.finished, id);
+    const bool runs =
+        worker.mirrors().count(id) != 0 && !contains(plan.preempted, id) && !contains(plan.finished, id);
     const bool is_new = std::any_of(plan.new_requests.begin(), plan.new_requests.end(),
                                     [&](const auto& data) { return data.request.id == id; });
     if (!choice.is_handled || runs || is_new || !is_alive(choice)) continue;
     if (++passed_over_[id] > limit)
-      verdict_->fail("I7", fmt::format("request {} is passed over for the {}. time in step {} (request {} was "
-                                       "admitted); the limit is {}",
-                                       id, passed_over_[id], plan.id.seq, last_admitted, limit));
+      verdict_->fail("I7",
+                     fmt::format("request {} is passed over for the {}. time in step {} (request {} was "
+                                 "admitted); the limit is {}",
+                                 id, passed_over_[id], plan.id.seq, last_admitted, limit));
   }
 }
 
-// Whoever is preempted without having arrived last makes room for one that is behind it. With other policies the
-// order changes with who was passed over; there the bound on steps without progress must do.
+// Whoever is preempted without having arrived last makes room for one that is behind it. With other policies
+// the order changes with who was passed over; there the bound on steps without progress must do.
 void PlanChecks::judge_preempted(const SchedulerOutput& plan, const SimWorker& worker) {
   if (!serves_in_order()) return;
   for (RequestId victim : plan.preempted)
     for (const ScheduledRow& row : plan.rows)
       if (row.id > victim && clients_->is_open(victim) && worker.mirrors().count(row.id) != 0)
-        verdict_->fail("I12", fmt::format("step {} preempts request {}, but request {}, which came later, runs",
-                                          plan.id.seq, victim, row.id));
+        verdict_->fail("I12",
+                       fmt::format("step {} preempts request {}, but request {}, which came later, runs",
+                                   plan.id.seq, victim, row.id));
 }
 
 void PlanChecks::judge_progress(const SchedulerOutput& plan, const SimWorker& worker) {

@@ -1,7 +1,8 @@
 // PlanChecks: judges the order of things, plan by plan.
 //   I5   a cancelled request gets no row any more
 //   I7   nobody is passed over in more than K steps, and with first come, first served nobody at all
-//   I12  with first come, first served whoever came last is preempted first; and always the run gets on: no more
+//   I12  with first come, first served whoever came last is preempted first; and always the run gets on: no
+//   more
 //        than a bound of steps in which nobody gets further than ever before
 #pragma once
 

@@ -1,6 +1,7 @@
 #include "scenario.h"
 
 #include <algorithm>
+
 #include <fmt/format.h>
 
 #include "sim_rng.h"
@@ -122,7 +123,8 @@ Scenario draw_scenario(uint64_t seed) {
 std::string describe(const Scenario& s) {
   const SchedulerConfig& c = s.scheduler;
   return fmt::format(
-      "seed {}: model_len {} seqs {} budget {} {}{} K {} cache {} depth {}{} blocks {}x{} groups {} queue {}/{} "
+      "seed {}: model_len {} seqs {} budget {} {}{} K {} cache {} depth {}{} blocks {}x{} groups {} queue "
+      "{}/{} "
       "drafts {} requests {} gap {} ms cancels {} storms {} stall {} failure {} nan {} drain {} buggify {}",
       s.seed, c.max_model_len, c.max_num_seqs, c.max_num_batched_tokens,
       c.policy == SchedulingPolicy::kFcfs ? "fcfs" : "priority", c.fair_sharing.enabled ? "+fair" : "",

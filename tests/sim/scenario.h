@@ -19,7 +19,7 @@ struct Tenant {
 };
 
 struct WorkerPlan {
-  int32_t n_drafts = 0;                       // proposed after each step
+  int32_t n_drafts = 0;                        // proposed after each step
   std::vector<int32_t> tokens_per_step = {1};  // without drafts and FromStep only
   int64_t step_ns = 0;                         // least time of a step
   int64_t token_ns = 0;                        // and for each of its tokens
@@ -27,13 +27,13 @@ struct WorkerPlan {
 
 // Chances and times of what goes wrong.
 struct Faults {
-  double slow_step = 0;       // takes up to 20 times as long, below the watchdog's limit
+  double slow_step = 0;  // takes up to 20 times as long, below the watchdog's limit
   double duplicate_reply = 0;
   double nan_request = 0;
-  int32_t clock_pauses = 0;   // nothing runs for seconds
-  int64_t stall_at = 0;       // one step that takes far too long; 0: none
+  int32_t clock_pauses = 0;  // nothing runs for seconds
+  int64_t stall_at = 0;      // one step that takes far too long; 0: none
   int64_t stall_ns = 0;
-  int64_t failure_at = 0;     // from this step on the executor answers with an error; 0: never
+  int64_t failure_at = 0;  // from this step on the executor answers with an error; 0: never
 };
 
 // Sites armed in a quarter of the runs.
@@ -47,13 +47,13 @@ struct Load {
   int64_t mean_gap_ns = 0;
   double burst = 0;  // chance that the next request comes at once
   int32_t max_prompt = 0, max_output = 0;
-  double cancels = 0;         // share of requests that are cancelled
+  double cancels = 0;  // share of requests that are cancelled
   int64_t cancel_within_ns = 0;
-  double leavers = 0;         // chance per update that its reader leaves
-  int32_t storms = 0;         // everything open is cancelled at once
+  double leavers = 0;  // chance per update that its reader leaves
+  int32_t storms = 0;  // everything open is cancelled at once
   double deadlines = 0;
   double stops = 0, logprobs = 0, prompt_logprobs = 0, n_above_one = 0, adapters = 0, shared_prefix = 0;
-  double next_turns = 0;      // prompts that go on from an earlier answer
+  double next_turns = 0;  // prompts that go on from an earlier answer
   int32_t priorities = 1;
   std::vector<Tenant> tenants;
   bool drains = false;  // else the run ends when all is answered, then drains

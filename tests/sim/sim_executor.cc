@@ -20,7 +20,8 @@ int64_t SimExecutor::duration_of(const SchedulerOutput& plan, Step& step) {
   const WorkerPlan& w = scenario_.worker;
   int64_t ns = w.step_ns + w.token_ns * plan.total_tokens();
   ns += rng_.between(0, ns / 2);
-  if (rng_.chance(scenario_.faults.slow_step)) ns = std::max(ns, std::min(ns * rng_.between(2, 20), kSlowest));
+  if (rng_.chance(scenario_.faults.slow_step))
+    ns = std::max(ns, std::min(ns * rng_.between(2, 20), kSlowest));
   if (steps_ == scenario_.faults.stall_at) {
     ns += scenario_.faults.stall_ns;
     step.is_stalled = true;

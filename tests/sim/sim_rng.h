@@ -1,5 +1,5 @@
-// SimRng: the only source of chance in a simulated run. One stream per actor, forked by name, so that a change
-// of one actor's draws leaves those of the others as they were.
+// SimRng: the only source of chance in a simulated run. One stream per actor, forked by name, so that a
+// change of one actor's draws leaves those of the others as they were.
 #pragma once
 
 #include <cstddef>

@@ -58,9 +58,8 @@ ModelRunnerOutput SimWorker::run(const SchedulerOutput& plan) {
   std::set<RequestId> seen;
   for (size_t i = 0; i < plan.rows.size() && verdict_->ok(); ++i) {
     if (!seen.insert(plan.rows[i].id).second) fail("I6", plan.rows[i].id, "two rows in one step");
-    const bool is_new = std::any_of(plan.new_requests.begin(), plan.new_requests.end(), [&](const auto& data) {
-      return data.request.id == plan.rows[i].id;
-    });
+    const bool is_new = std::any_of(plan.new_requests.begin(), plan.new_requests.end(),
+                                    [&](const auto& data) { return data.request.id == plan.rows[i].id; });
     take_row(plan, i, is_new);
   }
   for (const NewRequestData& data : plan.new_requests)
@@ -90,12 +89,12 @@ void SimWorker::take_new(const NewRequestData& data) {
 void SimWorker::judge_limits(const SchedulerOutput& plan) {
   const SchedulerConfig& c = scenario_.scheduler;
   if (plan.total_tokens() > c.max_num_batched_tokens)
-    verdict_->fail("I6", fmt::format("step {} has {} tokens, the budget is {}", plan.id.seq, plan.total_tokens(),
-                                     c.max_num_batched_tokens));
+    verdict_->fail("I6", fmt::format("step {} has {} tokens, the budget is {}", plan.id.seq,
+                                     plan.total_tokens(), c.max_num_batched_tokens));
   if (static_cast<int32_t>(plan.rows.size()) > c.max_num_seqs ||
       static_cast<int32_t>(mirrors_.size()) > c.max_num_seqs)
-    verdict_->fail("I6", fmt::format("step {} has {} rows of {} running requests, the limit is {}", plan.id.seq,
-                                     plan.rows.size(), mirrors_.size(), c.max_num_seqs));
+    verdict_->fail("I6", fmt::format("step {} has {} rows of {} running requests, the limit is {}",
+                                     plan.id.seq, plan.rows.size(), mirrors_.size(), c.max_num_seqs));
 }
 
 void SimWorker::take_row(const SchedulerOutput& plan, size_t index, bool is_new) {
@@ -110,8 +109,9 @@ void SimWorker::take_row(const SchedulerOutput& plan, size_t index, bool is_new)
   if (!verdict_->ok()) return;
   if (is_new) judge_hit(plan, row, m);
   if (static_cast<size_t>(row.base_computed) != m.computed)
-    return fail("I3", row.id,
-                fmt::format("base_computed is {}, but {} tokens are computed", row.base_computed, m.computed));
+    return fail(
+        "I3", row.id,
+        fmt::format("base_computed is {}, but {} tokens are computed", row.base_computed, m.computed));
   if (m.is_dead) return;
   judge_source(row, m);
   const size_t end = m.computed + static_cast<size_t>(row.n_tokens) - row.drafts.size();
@@ -133,8 +133,7 @@ void SimWorker::take_blocks(const ScheduledRow& row, Mirror& m, bool is_new) {
       ++block(g, id).holders;
       m.tables[g].push_back(id);
     }
-    const int64_t room =
-        static_cast<int64_t>(m.tables[g].size()) * scenario_.kv.groups[g].tokens_per_block;
+    const int64_t room = static_cast<int64_t>(m.tables[g].size()) * scenario_.kv.groups[g].tokens_per_block;
     if (room < int64_t{row.base_computed} + row.n_tokens) return fail("I6", row.id, "too few blocks");
   }
 }
@@ -180,8 +179,8 @@ void SimWorker::judge_source(const ScheduledRow& row, const Mirror& m) {
   if (!scenario_.scheduler.from_step) return fail("I3", row.id, "a source FromStep, which is off");
   if (from->seq != m.last_step.seq || from->row != m.last_row || !m.last_sampled)
     return fail("I3", row.id,
-                fmt::format("its token is to come from row {} of step {}, but row {} of step {} drew it", from->row,
-                            from->seq, m.last_row, m.last_step.seq));
+                fmt::format("its token is to come from row {} of step {}, but row {} of step {} drew it",
+                            from->row, from->seq, m.last_row, m.last_step.seq));
 }
 
 RowOutput SimWorker::run_row(const SchedulerOutput& plan, size_t index) {
@@ -232,7 +231,8 @@ void SimWorker::write_and_read(const SchedulerOutput& plan, const ScheduledRow& 
   const size_t first = m.computed;
   const size_t end = first + static_cast<size_t>(row.n_tokens);
   std::vector<uint64_t> drafted;
-  for (TokenId token : row.drafts) drafted.push_back(extend(drafted.empty() ? m.prefix.back() : drafted.back(), token));
+  for (TokenId token : row.drafts)
+    drafted.push_back(extend(drafted.empty() ? m.prefix.back() : drafted.back(), token));
   for (size_t g = 0; g < m.tables.size(); ++g) {
     const auto per_block = static_cast<size_t>(scenario_.kv.groups[g].tokens_per_block);
     for (size_t p = 0; p < end; ++p) {
@@ -281,7 +281,8 @@ void SimWorker::sample(Mirror& m, const ScheduledRow& row, RowOutput& out) {
   };
   size_t accepted = 0;
   take(next_of(m));
-  while (accepted < row.drafts.size() && row.drafts[accepted] == out.tokens.back() && !has_no_number_next(m)) {
+  while (accepted < row.drafts.size() && row.drafts[accepted] == out.tokens.back() &&
+         !has_no_number_next(m)) {
     ++accepted;
     take(next_of(m));
   }

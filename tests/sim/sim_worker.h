@@ -1,10 +1,11 @@
-// SimWorker: the workers of a simulated run. It runs plans in their order, keeps a mirror of the requests as a
-// worker must, and a KV cache whose slots hold the hash of all that decides their content. Beside playing the
-// model it judges every plan on its own account:
+// SimWorker: the workers of a simulated run. It runs plans in their order, keeps a mirror of the requests as
+// a worker must, and a KV cache whose slots hold the hash of all that decides their content. Beside playing
+// the model it judges every plan on its own account:
 //   I2  a block is written by its only holder, and new to one request at a time
 //   I3  what a step reads is what was written for this prefix; rows follow each other without gap
 //   I6  tokens, rows and blocks stay within the limits
-//   I8  a prefix hit is of full blocks whose adapter, salt, media and tokens are equal, computed by steps that
+//   I8  a prefix hit is of full blocks whose adapter, salt, media and tokens are equal, computed by steps
+//   that
 //       ran before; never of a request whose prompt's logprobs are wanted, of KV that held no numbers, or of
 //       what was cached before a reset
 #pragma once
@@ -68,10 +69,10 @@ class SimWorker {
  private:
   struct Block {
     std::vector<uint64_t> slots;
-    int32_t holders = 0;       // mirrors whose table has it
-    bool poisoned = false;     // a row without numbers wrote it
-    int32_t filled_at = -1;    // resets before its last slot was written
-    uint64_t written_in = 0;   // step that wrote its last slot
+    int32_t holders = 0;      // mirrors whose table has it
+    bool poisoned = false;    // a row without numbers wrote it
+    int32_t filled_at = -1;   // resets before its last slot was written
+    uint64_t written_in = 0;  // step that wrote its last slot
   };
   Block& block(size_t group, BlockId id);
   void fail(const char* invariant, RequestId id, const std::string& what);

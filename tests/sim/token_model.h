@@ -28,7 +28,7 @@ float logprob_of(size_t position, TokenId token);
 // How one choice ends when nobody disturbs it.
 struct ExpectedEnd {
   std::vector<TokenId> tokens;
-  std::string text;  // what the client sees
+  std::string text;   // what the client sees
   std::string drawn;  // with the stop string, of which a part may be seen when the answer is cut short
   FinishReason reason = FinishReason::kLength;
   bool by_string = false;

@@ -11,7 +11,7 @@ namespace omnibus::sim {
 namespace {
 
 constexpr int64_t kTickNs = 200 * kMs;
-constexpr int64_t kStallNoticedNs = kSecond;   // a stall shows this long after the step's time
+constexpr int64_t kStallNoticedNs = kSecond;    // a stall shows this long after the step's time
 constexpr int64_t kDrainGraceNs = 3 * kSecond;  // the step in flight, and delivery
 constexpr size_t kAnswersKept = 4;
 constexpr size_t kInboxCapacity = 1 << 20;
@@ -66,8 +66,9 @@ bool World::start() {
   state_.emplace();
   ledger_.emplace(ledger_limits(engine_config(scenario_), *scheduler_), &clock_);
   admission_.emplace(AdmissionParts{scheduler_.get(), tokenizer_.get(), &*ledger_, &clock_});
-  outputs_.emplace(0, tokenizer_, &*ledger_, metrics,
-                   [this](RequestId id, int32_t n_tokens) { send(FinishCommand{id, n_tokens}); });
+  outputs_.emplace(0, tokenizer_, &*ledger_, metrics, [this](RequestId id, int32_t n_tokens) {
+    send(FinishCommand{id, n_tokens});
+  });
   EngineCoreParts parts;
   parts.scheduler = scheduler_.get();
   parts.executor = &executor_;
@@ -139,7 +140,9 @@ void World::post_faults() {
     });
 }
 
-void World::send(EngineCommand command) { inbox_.try_push(std::make_unique<EngineCommand>(std::move(command))); }
+void World::send(EngineCommand command) {
+  inbox_.try_push(std::make_unique<EngineCommand>(std::move(command)));
+}
 
 void World::wake() {
   if (!core_->step_in_flight()) turn();
@@ -196,7 +199,8 @@ void World::deliver() {
     if (!clients_.is_open(id)) continue;
     const bool is_late = !clients_.choices().at(id).is_cancelled;
     verdict_.fail(is_late ? "I10" : "I5",
-                  fmt::format("request {} goes on, though {}", id, is_late ? "its deadline has passed" : "it was cancelled"));
+                  fmt::format("request {} goes on, though {}", id,
+                              is_late ? "its deadline has passed" : "it was cancelled"));
   }
   due_ends_.clear();
 }
@@ -211,8 +215,9 @@ void World::on_plan(const SchedulerOutput& plan) {
   std::string ids;
   for (const ScheduledRow& row : plan.rows)
     ids += fmt::format(" {}:{}+{}{}", row.id, row.base_computed, row.n_tokens, row.samples ? "" : "..");
-  trace_.add(fmt::format("step {} new {} preempted {} finished {} rows{}", plan.id.seq, plan.new_requests.size(),
-                         fmt::join(plan.preempted, ","), fmt::join(plan.finished, ","), ids));
+  trace_.add(fmt::format("step {} new {} preempted {} finished {} rows{}", plan.id.seq,
+                         plan.new_requests.size(), fmt::join(plan.preempted, ","),
+                         fmt::join(plan.finished, ","), ids));
   if (asked_ > 0) plans_.take(plan, worker_);
 }
 
@@ -236,7 +241,8 @@ void World::on_reply() {
 // A reply that comes again changes nothing.
 void World::answer_twice() {
   if (core_->failed() || !fault_rng_.chance(scenario_.faults.duplicate_reply)) return;
-  const auto& step = answered_[static_cast<size_t>(fault_rng_.between(0, static_cast<int64_t>(answered_.size()) - 1))];
+  const auto& step =
+      answered_[static_cast<size_t>(fault_rng_.between(0, static_cast<int64_t>(answered_.size()) - 1))];
   const auto ids = scheduler_->ids();
   const auto events = scheduler_->update_from_output(step.plan, *step.output);
   if ((events.ok() && !events->empty()) || scheduler_->ids() != ids)
@@ -249,8 +255,8 @@ void World::ask() {
   const auto due = clients_.due_refusal(ask.generate);
   auto command = admission_->admit(ask.generate, [this](RequestOutput output) {
     if (output.finish_reason)
-      trace_.add(fmt::format("end {}.{} {} {} tokens", output.id, output.index, to_string(*output.finish_reason),
-                             output.usage.completion_tokens));
+      trace_.add(fmt::format("end {}.{} {} {} tokens", output.id, output.index,
+                             to_string(*output.finish_reason), output.usage.completion_tokens));
     clients_.take(output);
     if (!output.finish_reason && client_rng_.chance(scenario_.load.leavers)) leave(output.id);
   });

@@ -14,10 +14,6 @@
 #include "omnibus/base/common/metrics.h"
 #include "omnibus/text/tokenizer/tokenizer.h"
 
-#include "src/control/engine/admission.h"
-#include "src/control/engine/engine_core.h"
-#include "src/control/engine/engine_monitor.h"
-#include "src/control/engine/request_ledger.h"
 #include "sim/block_checks.h"
 #include "sim/clients.h"
 #include "sim/event_heap.h"
@@ -27,6 +23,10 @@
 #include "sim/sim_rng.h"
 #include "sim/sim_worker.h"
 #include "sim/verdict.h"
+#include "src/control/engine/admission.h"
+#include "src/control/engine/engine_core.h"
+#include "src/control/engine/engine_monitor.h"
+#include "src/control/engine/request_ledger.h"
 
 namespace omnibus::sim {
 
