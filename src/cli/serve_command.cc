@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <csignal>
 #include <utility>
 
@@ -14,6 +13,7 @@
 #include "progress_bar.h"
 #include "serve/control.h"
 #include "serve/drain.h"
+#include "serve/engine_limits.h"
 #include "serve/listeners.h"
 #include "serve/reload.h"
 #include "serve/serving_api.h"
@@ -33,17 +33,6 @@ void raise_descriptor_limit() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-// A share of a name that no key has is no error: a reload may bring the key.
-StatusOr<FairSharing> fair_sharing_of(const ServeConfig& config) {
-  OMNIBUS_ASSIGN_OR_RETURN(FairSharing sharing, parse_fair_sharing(config.fair_sharing));
-  for (const auto& [name, weight] : sharing.weights) {
-    const bool known = std::any_of(config.keys.begin(), config.keys.end(),
-                                   [&name = name](const ApiKey& key) { return key.name == name; });
-    if (!known) log_warning("--fair-sharing: no API key is named '{}'", name);
-  }
-  return sharing;
 }
 
 // A server, in the order in which its parts come to be: what comes later refers to what came before.
@@ -105,7 +94,7 @@ Status Serving::listen() {
   for (const std::string& warning : config_.warnings) log_warning("{}", warning);
   OMNIBUS_RETURN_IF_ERROR(check_api_options(config_));
   routes_ = routes_while_loading();
-  OMNIBUS_ASSIGN_OR_RETURN(listeners_, Listeners::start(config_, routes_, &metrics_));
+  OMNIBUS_ASSIGN_OR_RETURN(listeners_, Listeners::start(config_, routes_, lifecycle_, &metrics_));
   log_info("listening on {}, loading the model", listeners_->main_url());
   return {};
 }
@@ -114,24 +103,27 @@ Status Serving::load() {
   const ExitOnStopSignal while_loading;
   OMNIBUS_ASSIGN_OR_RETURN(model_, program_.open_model());
   OMNIBUS_RETURN_IF_ERROR(dialect_of(config_.reasoning_parser, model_).status());
-  OMNIBUS_ASSIGN_OR_RETURN(model_.engine.fair_sharing, fair_sharing_of(config_));
-  model_.engine.max_waiting_requests = config_.max_waiting_requests;
-  model_.engine.max_waiting_tokens = config_.max_waiting_tokens;
+  OMNIBUS_ASSIGN_OR_RETURN(const EngineLimits limits, engine_limits(config_));
+  model_.engine.max_waiting_requests = limits.max_waiting_requests;
+  model_.engine.max_waiting_tokens = limits.max_waiting_tokens;
+  model_.engine.fair_sharing = limits.fair_sharing;
   model_.engine.text_threads = text_threads();
   OMNIBUS_ASSIGN_OR_RETURN(engine_, start_engine(model_, &metrics_, &clock_));
   api_ = std::make_unique<ServingApi>(model_, *engine_, lifecycle_, metrics_);
   OMNIBUS_ASSIGN_OR_RETURN(routes_.open, api_->make_routes(config_));
+  routes_.rpc = api_->make_rpc_methods(config_);
   routes_.elsewhere = {};
   OMNIBUS_ASSIGN_OR_RETURN(Listeners::Sites sites, listeners_->prepare(config_, routes_));
   listeners_->replace(std::move(sites));
   routes_.open.reset();  // the listeners have them; each reload makes its own
+  routes_.rpc.reset();
   lifecycle_.begin_serving(engine_.get());
   show_ready();
   return {};
 }
 
 void Serving::reload(const std::vector<Control::ReloadDone>& waiting) {
-  const Status done = reloader_.reload(*api_, *listeners_, routes_);
+  const Status done = reloader_.reload({*api_, *engine_, *listeners_, routes_});
   for (const auto& answer : waiting) answer(done);
 }
 

@@ -12,7 +12,11 @@ from harness.script import HELLO, script, says
 from harness.tls import Certificate, connect_tls
 from harness.wait import wait_until
 
-SLOW = script(says(*["a"] * 40, when="finite", delay_ms=10), says("ok"))
+SLOW = script(
+    says(*["a"] * 40, when="finite", delay_ms=10),
+    says("x", when="endless", eos=False, delay_ms=5),
+    says("ok"),
+)
 
 
 def status_of(server, key, path="/v1/models"):
@@ -129,6 +133,21 @@ def test_hosts_and_origins(configured):
     assert requests.get(server.url + "/health", headers={"Host": "box.lan"}, timeout=10).status_code == 200
 
 
+def test_limits_of_the_queue(configured):
+    server = configured("max-num-seqs = 1\n", model=SLOW)
+    body = json.dumps({"prompt": "endless", "stream": True, "max_tokens": 3000}).encode()
+    held = [connect(server, 30) for _ in range(2)]
+    for connection in held:
+        connection.sendall(request_bytes("POST", "/v1/completions", body=body))
+    wait_until(lambda: server.metric("vllm:num_requests_waiting") == 1, 10, "one runs, one waits")
+    server.write("max-num-seqs = 1\nmax-waiting-requests = 1\n")
+    assert server.admin.post("/reload").json()["needs_restart"] == []
+    assert server.post("/v1/completions", {"prompt": "hi"}).status_code == 429
+    assert server.metric("vllm:num_requests_waiting") == 1  # who was let in stays
+    for connection in held:
+        connection.close()
+
+
 def test_log_level(configured):
     server = configured("# nothing yet\n")
     server.write('log-level = "debug"\n')
@@ -138,10 +157,10 @@ def test_log_level(configured):
 
 def test_what_waits_for_a_restart_is_named(configured):
     server = configured("# nothing yet\n")
-    server.write('max-num-seqs = 3\nport = 1\nhost = "0.0.0.0"\nheader-timeout = 3.5\nany-model = true\n'
+    server.write('max-num-seqs = 3\nfair-sharing = "equal"\nhost = "0.0.0.0"\nheader-timeout = 3.5\nany-model = true\n'
                  'api-key = ["sk-k"]\n')
     config = server.admin.post("/reload").json()
-    assert sorted(config["needs_restart"]) == ["--header-timeout", "--host", "--max-num-seqs"]
+    assert sorted(config["needs_restart"]) == ["--fair-sharing", "--header-timeout", "--host", "--max-num-seqs"]
     assert server.admin.status()["config"] == config
     assert "waiting for a restart: " in server.log()
     answer = server.post("/v1/chat/completions", {"model": "anything", "messages": [{"role": "user", "content": "hello"}]},

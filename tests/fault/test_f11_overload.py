@@ -7,7 +7,7 @@ import time
 import pytest
 
 from harness.metrics import RUNNING, WAITING, Metrics
-from harness.process import rss_bytes
+from harness.process import allow_descriptors, rss_bytes
 from harness.raw import connect, request_bytes
 from harness.script import script, says
 from harness.wait import wait_until
@@ -78,6 +78,7 @@ def test_f11_storm(own_replay, figures, kind, limit):
     # Each token takes a while: nearly all are still there when the last one asks.
     server = own_replay(script(says("x", eos=False, delay_ms=5)), "--max-num-seqs", str(SLOTS), *limit)
     metrics = Metrics(server)
+    allow_descriptors(REQUESTS + 500)
     crowd = Crowd(server, REQUESTS)
     memory = []
     for _ in range(3):

@@ -28,7 +28,7 @@ def answers(server, prompts, tokens):
     ended = itertools.count()
 
     def one(prompt):
-        answer = server.post("/v1/completions", {"prompt": prompt, "max_tokens": tokens, "return_token_ids": True}, timeout=300)
+        answer = server.post("/v1/completions", {"prompt": prompt, "max_tokens": tokens, "return_token_ids": True}, timeout=1200)
         return answer.json()["choices"][0], next(ended)
 
     with concurrent.futures.ThreadPoolExecutor(len(prompts)) as threads:

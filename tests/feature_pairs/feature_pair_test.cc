@@ -122,6 +122,7 @@ class TestEngine {
     config.max_num_batched_tokens = f.chunked_prefill ? kSmallBudget : 512;
     config.numerics = f.numerics_f32 ? Numerics::kF32 : Numerics::kFast;
     config.check_integrity = true;
+    config.max_waiting_tokens = 1 << 20;
     config.prefix_caching = f.prefix_caching;
     config.async_scheduling = f.async_scheduling;
     if (f.priority_scheduling) config.policy = SchedulingPolicy::kPriority;

@@ -238,7 +238,7 @@ void Clients::judge_end(Choice& choice, const RequestOutput& output) {
                 fmt::format("ends with '{}' after {} tokens '{}', not with '{}' after {} tokens '{}'",
                             to_string(reason), choice.tokens.size(), choice.text, to_string(expected.reason),
                             expected.tokens.size(), expected.text));
-  if (is_whole && output.timeline.cached_tokens != choice.cached)
+  if (is_whole && output.usage.cached_tokens != choice.cached)
     return fail("I8", choice,
                 fmt::format("usage says {} cached tokens, the plan had {}", output.timeline.cached_tokens,
                             choice.cached));

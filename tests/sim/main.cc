@@ -12,6 +12,7 @@
 #include <cstring>
 #include <ctime>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -105,6 +106,7 @@ struct Sum {
   int64_t runs = 0, events = 0, accepted = 0, refused = 0;
   double simulated_s = 0;
   SimWorker::Counts counts;
+  std::map<std::string, int64_t> happened;
 
   void add(const RunResult& r) {
     ++runs;
@@ -119,6 +121,7 @@ struct Sum {
     counts.preemptions += r.counts.preemptions;
     counts.from_step_rows += r.counts.from_step_rows;
     counts.accepted_drafts += r.counts.accepted_drafts;
+    for (const auto& [what, times] : r.happened) happened[what] += times;
   }
   void print(double cpu_s) const {
     const auto n = [](int64_t value) { return static_cast<long long>(value); };
@@ -130,6 +133,8 @@ struct Sum {
         "%lld rows FromStep, %lld drafts accepted\n",
         n(accepted), n(refused), n(counts.steps), n(counts.tokens), n(counts.prefix_hits),
         n(counts.cached_tokens), n(counts.preemptions), n(counts.from_step_rows), n(counts.accepted_drafts));
+    for (const auto& [what, times] : happened) std::printf("%s: %lld  ", what.c_str(), n(times));
+    std::printf("\n");
   }
 };
 

@@ -113,6 +113,7 @@ RunResult World::run() {
   result.counts = worker_.counts();
   result.accepted = clients_.accepted();
   result.refused = clients_.refused();
+  result.happened = happened_;
   result.trace_tail = trace_.tail();
   return result;
 }
@@ -137,6 +138,7 @@ void World::post_faults() {
       clock_.advance_ns(fault_rng_.between(2, 200) * kSecond);
       paused_at_ = clock_.now_ns();
       trace_.add("the clock jumped");
+      happened("pause");
     });
 }
 
@@ -149,39 +151,47 @@ void World::wake() {
 }
 
 void World::turn() {
+  EngineWait wait = EngineWait::kCommand;
   do {
-    while (const auto command = inbox_.try_pop()) handle(**command);
+    see_commands();
     note_late();
-    core_->expire();
-    core_->launch();
-    if (core_->step_in_flight()) break;
-    if (core_->has_work()) verdict_.fail("I12", "requests could run, but no step is in flight");
-    deliver();
-  } while (inbox_.size() > 0 && verdict_.ok());
-  if (const Status failure = state_->failure(); !failure.ok() && scenario_.faults.failure_at == 0)
-    verdict_.fail("I12", "the engine failed: " + status_message(failure));
+    wait = run_until_wait(*core_, inbox_);
+    judge_due_ends();
+    if (wait == EngineWait::kCommand && core_->has_work())
+      verdict_.fail("I12", "requests could run, but no step is in flight");
+  } while (wait == EngineWait::kCommand && inbox_.size() > 0 && verdict_.ok());
   check_after_event();
 }
 
-void World::handle(EngineCommand& command) {
-  if (auto* submit = std::get_if<SubmitCommand>(&command)) {
-    for (Request& choice : submit->choices) {
-      Choice& known = clients_.choices().at(choice.id);
-      known.is_handled = true;
-      if (!known.request.adapter) continue;
-      // No door takes adapters yet.
-      choice.adapter = known.request.adapter;
-      choice.prefix_keys.clear();
-    }
-  } else if (const auto* cancel = std::get_if<CancelCommand>(&command)) {
-    for (int32_t i = 0; i < cancel->n; ++i) {
-      const RequestId id = cancel->id + static_cast<RequestId>(i);
-      if (!clients_.is_open(id)) continue;
-      due_ends_.push_back(id);
-      plans_.cancel_was_handled(id);
-    }
+// What the engine is about to take in.
+void World::see_commands() {
+  std::vector<std::unique_ptr<EngineCommand>> commands;
+  while (auto command = inbox_.try_pop()) commands.push_back(std::move(*command));
+  for (auto& command : commands) {
+    if (auto* submit = std::get_if<SubmitCommand>(&*command)) see(*submit);
+    if (const auto* cancel = std::get_if<CancelCommand>(&*command)) see(*cancel);
+    inbox_.try_push(std::move(command));
   }
-  core_->handle(command);
+}
+
+void World::see(SubmitCommand& submit) {
+  for (Request& choice : submit.choices) {
+    Choice& known = clients_.choices().at(choice.id);
+    known.is_handled = true;
+    if (!known.request.adapter) continue;
+    // No door takes adapters yet.
+    choice.adapter = known.request.adapter;
+    choice.prefix_keys.clear();
+  }
+}
+
+void World::see(const CancelCommand& cancel) {
+  for (int32_t i = 0; i < cancel.n; ++i) {
+    const RequestId id = cancel.id + static_cast<RequestId>(i);
+    if (!clients_.is_open(id)) continue;
+    due_ends_.push_back(id);
+    plans_.cancel_was_handled(id);
+  }
 }
 
 void World::note_late() {
@@ -192,9 +202,8 @@ void World::note_late() {
   }
 }
 
-void World::deliver() {
-  if (!state_->failure().ok()) clients_.engine_failed();
-  core_->flush();
+// Whoever was cancelled or is late has heard of it before the engine waits again.
+void World::judge_due_ends() {
   for (RequestId id : due_ends_) {
     if (!clients_.is_open(id)) continue;
     const bool is_late = !clients_.choices().at(id).is_cancelled;
@@ -228,10 +237,11 @@ void World::on_reply() {
   trace_.add(fmt::format("reply {}", answered_.back().plan.id.seq));
   if (!answered_.back().output.ok()) clients_.engine_failed();
   core_->complete();
-  deliver();
+  core_->flush();
   answer_twice();
   if (verdict_.ok() && fault_rng_.chance(scenario_.buggify.reset_prefix_cache)) {
     trace_.add("reset of the prefix cache");
+    happened("reset");
     send(ResetPrefixCacheCommand{std::make_shared<std::promise<void>>()});
     worker_.reset_prefix_cache();
   }
@@ -243,6 +253,7 @@ void World::answer_twice() {
   if (core_->failed() || !fault_rng_.chance(scenario_.faults.duplicate_reply)) return;
   const auto& step =
       answered_[static_cast<size_t>(fault_rng_.between(0, static_cast<int64_t>(answered_.size()) - 1))];
+  happened("reply twice");
   const auto ids = scheduler_->ids();
   const auto events = scheduler_->update_from_output(step.plan, *step.output);
   if ((events.ok() && !events->empty()) || scheduler_->ids() != ids)
@@ -253,13 +264,7 @@ void World::ask() {
   ++asked_;
   const Clients::Ask ask = clients_.next_ask(client_rng_);
   const auto due = clients_.due_refusal(ask.generate);
-  auto command = admission_->admit(ask.generate, [this](RequestOutput output) {
-    if (output.finish_reason)
-      trace_.add(fmt::format("end {}.{} {} {} tokens", output.id, output.index,
-                             to_string(*output.finish_reason), output.usage.completion_tokens));
-    clients_.take(output);
-    if (!output.finish_reason && client_rng_.chance(scenario_.load.leavers)) leave(output.id);
-  });
+  auto command = admission_->admit(ask.generate, [this](RequestOutput output) { hand_over(output); });
   const StatusOr<RequestId> answer =
       command.ok() ? StatusOr<RequestId>(command->parent->id) : StatusOr<RequestId>(command.status());
   clients_.judge_answer(ask, answer, due);
@@ -271,6 +276,21 @@ void World::ask() {
   if (!client_rng_.chance(scenario_.load.cancels)) return;
   const MonotonicNs at = clock_.now_ns() + client_rng_.between(0, scenario_.load.cancel_within_ns);
   heap_.post(at, "cancel", [this, id = *answer] { cancel(id); });
+}
+
+void World::hand_over(const RequestOutput& output) {
+  // The cause first: all that follows from it is told apart by nobody.
+  if (const Status failure = state_->failure(); !failure.ok() && scenario_.faults.failure_at == 0)
+    verdict_.fail("I12", "the engine failed: " + status_message(failure));
+  clients_.take(output);
+  if (output.finish_reason) {
+    const bool is_late = output.status.code() == StatusCode::kDeadlineExceeded;
+    happened(is_late ? "late" : to_string(*output.finish_reason));
+    trace_.add(fmt::format("end {}.{} {} {} tokens", output.id, output.index,
+                           to_string(*output.finish_reason), output.usage.completion_tokens));
+  } else if (client_rng_.chance(scenario_.load.leavers)) {
+    leave(output.id);
+  }
 }
 
 void World::cancel(RequestId parent) {
@@ -302,6 +322,7 @@ void World::begin_drain() {
 void World::end_drain() {
   if (clients_.open().empty()) return;
   trace_.add("the drain's time is up");
+  happened("drain cut short");
   if (!scenario_.load.drains && scenario_.faults.clock_pauses == 0)
     verdict_.fail("I12", fmt::format("{} choices are not answered in hours", clients_.open().size()));
   clients_.drain_ran_out();
@@ -313,6 +334,7 @@ void World::tick() {
   if (clients_.is_draining() && clients_.open().empty() && asked_ == scenario_.load.requests) return;
   const bool is_stalled = detector_->tick(clock_.now_ns());
   judge_stall(is_stalled);
+  if (is_stalled) happened("tick of a stall");
   const bool stall_in_flight = !executor_.in_flight().empty() && executor_.in_flight().front().is_stalled;
   const MonotonicNs late = std::max(drain_ends_at_, paused_at_) + kDrainGraceNs;
   if (drain_ends_at_ != 0 && clock_.now_ns() > late && !stall_in_flight && !clients_.open().empty())
@@ -331,8 +353,9 @@ void World::judge_stall(bool is_stalled) {
 }
 
 void World::check_after_event() {
-  if (!verdict_.ok()) return;
-  blocks_->check();
+  if (const Status failure = state_->failure(); !failure.ok() && scenario_.faults.failure_at == 0)
+    verdict_.fail("I12", "the engine failed: " + status_message(failure));
+  if (verdict_.ok()) blocks_->check();
 }
 
 void World::check_at_end() {

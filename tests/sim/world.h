@@ -1,10 +1,10 @@
 // World: one simulated run. The real scheduler, KV cache, engine core, admission, output processor and stall
 // detector, with a fake executor and clients around them, all on virtual time in one thread. The engine's
-// thread is played as engine_loop.h has it: it waits for its inbox when nothing is in flight, else for the
-// oldest step, and hears of nothing meanwhile.
+// thread is played by run_until_wait(): while it waits for a step it hears of nothing else.
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +25,7 @@
 #include "sim/verdict.h"
 #include "src/control/engine/admission.h"
 #include "src/control/engine/engine_core.h"
+#include "src/control/engine/engine_loop.h"
 #include "src/control/engine/engine_monitor.h"
 #include "src/control/engine/request_ledger.h"
 
@@ -37,6 +38,7 @@ struct RunResult {
   int64_t simulated_ns = 0;
   SimWorker::Counts counts;
   int64_t accepted = 0, refused = 0;
+  std::map<std::string, int64_t> happened;  // how often which ends and faults came about
   std::vector<std::string> trace_tail;
 };
 
@@ -52,7 +54,9 @@ class World {
   // The engine's thread.
   void wake();
   void turn();
-  void handle(EngineCommand& command);
+  void see_commands();
+  void see(SubmitCommand& submit);
+  void see(const CancelCommand& cancel);
   void on_plan(const SchedulerOutput& plan);
   void on_reply();
   void answer_twice();
@@ -67,10 +71,12 @@ class World {
   void tick();
   void judge_stall(bool is_stalled);
   void check_after_event();
-  void deliver();
   void note_late();
+  void judge_due_ends();
   void check_at_end();
   void send(EngineCommand command);
+  void happened(const std::string& what) { ++happened_[what]; }
+  void hand_over(const RequestOutput& output);
 
   const Scenario scenario_;
   ManualClock clock_;
@@ -101,6 +107,7 @@ class World {
   MonotonicNs paused_at_ = 0;  // the last time that the clock jumped
   MonotonicNs drain_ends_at_ = 0;
   int64_t events_ = 0;
+  std::map<std::string, int64_t> happened_;
 };
 
 RunResult run_seed(uint64_t seed, bool echo = false);

@@ -54,11 +54,32 @@ HttpSite public_site(const ServeConfig& config, const ListenerRoutes& routes, bo
   return site;
 }
 
+TlsFiles tls_files(const HttpConfig& http) {
+  return {.certificate = http.ssl_certfile, .key = http.ssl_keyfile, .client_ca = http.ssl_ca_certs};
+}
+
 HttpSite main_site(const ServeConfig& config, const ListenerRoutes& routes) {
   HttpSite site = public_site(config, routes, is_loopback_host(config.http.host));
-  site.tls = {.certificate = config.http.ssl_certfile,
-              .key = config.http.ssl_keyfile,
-              .client_ca = config.http.ssl_ca_certs};
+  site.tls = tls_files(config.http);
+  return site;
+}
+
+GrpcServerConfig grpc_server_config(const HttpConfig& http) {
+  GrpcServerConfig config;
+  config.host = http.host;
+  config.port = static_cast<uint16_t>(*http.grpc_port);
+  config.max_message_bytes = static_cast<uint64_t>(http.max_body_bytes);
+  config.body_timeout = to_ms(http.body_timeout_s);
+  config.stall_timeout = to_ms(http.stall_timeout_s);
+  config.tls = tls_files(http);
+  return config;
+}
+
+GrpcSite grpc_site(const ServeConfig& config, const ListenerRoutes& routes) {
+  GrpcSite site;
+  site.methods = routes.rpc;
+  site.auth = std::make_shared<Authenticator>(config.keys, is_loopback_host(config.http.host));
+  site.elsewhere = routes.elsewhere;
   return site;
 }
 
@@ -69,6 +90,11 @@ std::string url_of(const char* scheme, const std::string& host, uint16_t port) {
 
 // An address that takes loopback's connections, too, leaves that port to nobody else.
 Status check_ports(const HttpConfig& http) {
+  for (const auto& [other, name] :
+       {std::pair{std::optional(http.port), "--port"}, std::pair{http.ollama_port, "--ollama-port"}}) {
+    if (http.grpc_port.value_or(0) == 0 || http.grpc_port != other) continue;
+    return absl::InvalidArgumentError(fmt::format("--grpc-port: {} is {} already", *other, name));
+  }
   if (!http.ollama_port || http.port == 0 || *http.ollama_port != http.port) return {};
   const bool covers_loopback =
       http.host == kOllamaHost || http.host == "localhost" || http.host == "0.0.0.0" || http.host == "::";
@@ -80,7 +106,7 @@ Status check_ports(const HttpConfig& http) {
 }  // namespace
 
 StatusOr<std::unique_ptr<Listeners>> Listeners::start(const ServeConfig& config, const ListenerRoutes& routes,
-                                                      MetricsRegistry* metrics) {
+                                                      const Lifecycle& lifecycle, MetricsRegistry* metrics) {
   const HttpConfig& http = config.http;
   OMNIBUS_RETURN_IF_ERROR(check_ports(http));
   auto listeners = std::make_unique<Listeners>();
@@ -94,6 +120,7 @@ StatusOr<std::unique_ptr<Listeners>> Listeners::start(const ServeConfig& config,
         HttpServer::start(ollama_server_config(http), public_site(config, routes, true), metrics));
     listeners->ollama_url_ = fmt::format("http://{}:{}", kOllamaHost, listeners->ollama_->port());
   }
+  OMNIBUS_RETURN_IF_ERROR(listeners->start_grpc(config, routes, lifecycle, metrics));
   const Status admin = listeners->start_admin(config, routes, metrics);
   if (admin.ok()) return listeners;
   if (http.admin_listen != "auto") {
@@ -101,6 +128,26 @@ StatusOr<std::unique_ptr<Listeners>> Listeners::start(const ServeConfig& config,
   }
   log_warning("there are no admin routes: {}", status_message(admin));
   return listeners;
+}
+
+Status Listeners::start_grpc(const ServeConfig& config, const ListenerRoutes& routes,
+                             const Lifecycle& lifecycle, MetricsRegistry* metrics) {
+  const HttpConfig& http = config.http;
+  if (!http.grpc_port) return {};
+  auto server = GrpcServer::start(grpc_server_config(http), grpc_site(config, routes), &lifecycle, metrics);
+  if (!server.ok()) {
+    return absl::Status(server.status().code(), "--grpc-port: " + status_message(server.status()));
+  }
+  grpc_ = *std::move(server);
+  const bool v6 = http.host.find(':') != std::string::npos;
+  grpc_address_ = fmt::format("{}{}{}:{}{}", v6 ? "[" : "", http.host, v6 ? "]" : "", grpc_->port(),
+                              http.ssl_certfile.empty() ? "" : " (TLS)");
+  if (!is_loopback_host(http.host)) {
+    log_warning(
+        "--grpc-port beyond loopback: this gRPC gets no security updates for HTTP/2; keep strangers "
+        "behind a proxy (docs/grpc.md, Limits)");
+  }
+  return {};
 }
 
 Status Listeners::start_admin(const ServeConfig& config, const ListenerRoutes& routes,
@@ -137,6 +184,7 @@ StatusOr<Listeners::Sites> Listeners::prepare(const ServeConfig& config, const L
   if (ollama_) {
     OMNIBUS_ASSIGN_OR_RETURN(sites.ollama, ollama_->prepare(public_site(config, routes, true)));
   }
+  if (grpc_) sites.grpc = grpc_site(config, routes);
   if (admin_) {
     OMNIBUS_ASSIGN_OR_RETURN(sites.admin, admin_->prepare(admin_site(config, routes)));
   }
@@ -146,17 +194,20 @@ StatusOr<Listeners::Sites> Listeners::prepare(const ServeConfig& config, const L
 void Listeners::replace(Sites sites) const {
   main_->replace(std::move(sites.main));
   if (ollama_) ollama_->replace(std::move(sites.ollama));
+  if (grpc_) grpc_->replace(std::move(sites.grpc));
   if (admin_) admin_->replace(std::move(sites.admin));
 }
 
 void Listeners::begin_drain() const {
   main_->begin_drain();
   if (ollama_) ollama_->begin_drain();
+  if (grpc_) grpc_->begin_drain();
 }
 
 void Listeners::stop(std::chrono::milliseconds limit) const {
   main_->stop(limit);
   if (ollama_) ollama_->stop(limit);
+  if (grpc_) grpc_->stop(limit);
   if (admin_) admin_->stop(limit);
 }
 

@@ -6,6 +6,8 @@
 
 #include "omnibus/base/common/log.h"
 
+#include "engine_limits.h"
+
 namespace omnibus {
 namespace {
 
@@ -23,14 +25,16 @@ ServeConfig reloadable_part(const ServeConfig& running, const ServeConfig& fresh
   out.http.admin_api_keys = fresh.http.admin_api_keys;
   out.http.allowed_hosts = fresh.http.allowed_hosts;
   out.http.allowed_origins = fresh.http.allowed_origins;
-  // Clients of a port speak TLS, or they do not.
-  if (running.http.ssl_certfile.empty() == fresh.http.ssl_certfile.empty()) {
+  // Clients of a port speak TLS, or they do not. gRPC watches its files, and takes no others.
+  if (!running.http.grpc_port && running.http.ssl_certfile.empty() == fresh.http.ssl_certfile.empty()) {
     out.http.ssl_certfile = fresh.http.ssl_certfile;
     out.http.ssl_keyfile = fresh.http.ssl_keyfile;
     out.http.ssl_ca_certs = fresh.http.ssl_ca_certs;
   }
   out.http.drain_delay_s = fresh.http.drain_delay_s;
   out.http.drain_timeout_s = fresh.http.drain_timeout_s;
+  out.max_waiting_requests = fresh.max_waiting_requests;
+  out.max_waiting_tokens = fresh.max_waiting_tokens;
   out.log.level = fresh.log.level;
   out.served_model_names = fresh.served_model_names;
   out.any_model = fresh.any_model;
@@ -64,8 +68,8 @@ ConfigState Reloader::state() const {
   return state_;
 }
 
-Status Reloader::reload(ServingApi& api, const Listeners& listeners, ListenerRoutes routes) {
-  const Status done = try_reload(api, listeners, std::move(routes));
+Status Reloader::reload(Target target) {
+  const Status done = try_reload(std::move(target));
   std::lock_guard lock(mutex_);
   state_.last_error = done.ok() ? "" : status_message(done);
   if (!done.ok()) {
@@ -82,15 +86,19 @@ Status Reloader::reload(ServingApi& api, const Listeners& listeners, ListenerRou
   return done;
 }
 
-Status Reloader::try_reload(ServingApi& api, const Listeners& listeners, ListenerRoutes routes) {
+Status Reloader::try_reload(Target target) {
   OMNIBUS_ASSIGN_OR_RETURN(const ServeConfig fresh, read_config_());
   std::vector<std::string> needs_restart;
   ServeConfig next = reloadable_part(config_, fresh, needs_restart);
   // What was allowed for the address in the file may not be for the one that is bound.
   OMNIBUS_RETURN_IF_ERROR(finish_serve_config(next));
-  OMNIBUS_ASSIGN_OR_RETURN(routes.open, api.make_routes(next));
-  OMNIBUS_ASSIGN_OR_RETURN(Listeners::Sites sites, listeners.prepare(next, routes));
-  listeners.replace(std::move(sites));
+  OMNIBUS_ASSIGN_OR_RETURN(const EngineLimits limits, engine_limits(next));
+  OMNIBUS_ASSIGN_OR_RETURN(target.routes.open, target.api.make_routes(next));
+  target.routes.rpc = target.api.make_rpc_methods(next);
+  OMNIBUS_ASSIGN_OR_RETURN(Listeners::Sites sites, target.listeners.prepare(next, target.routes));
+  // The last that can fail.
+  OMNIBUS_RETURN_IF_ERROR(target.engine.set_limits(limits));
+  target.listeners.replace(std::move(sites));
   set_log_level(next.log.level);
   for (const std::string& warning : next.warnings) log_warning("{}", warning);
   config_ = std::move(next);

@@ -23,8 +23,15 @@ class Reloader {
   // `read_config` reads command line, environment and files as the start did. `metrics` outlives it.
   Reloader(ServeConfig config, ReadConfig read_config, MetricsRegistry* metrics);
 
+  // What is changed.
+  struct Target {
+    ServingApi& api;
+    AsyncEngine& engine;
+    const Listeners& listeners;
+    ListenerRoutes routes;  // `open` is made anew
+  };
   // All of it or nothing: an error leaves everything as it was. The result is logged. One thread.
-  Status reload(ServingApi& api, const Listeners& listeners, ListenerRoutes routes);
+  Status reload(Target target);
 
   // What holds now. The thread of reload().
   const ServeConfig& config() const { return config_; }
@@ -32,7 +39,7 @@ class Reloader {
   ConfigState state() const;
 
  private:
-  Status try_reload(ServingApi& api, const Listeners& listeners, ListenerRoutes routes);
+  Status try_reload(Target target);
 
   const ReadConfig read_config_;
   ServeConfig config_;

@@ -120,4 +120,9 @@ StatusOr<std::shared_ptr<const RouteTable>> ServingApi::make_routes(const ServeC
   return routes;
 }
 
+std::shared_ptr<const RpcTable> ServingApi::make_rpc_methods(const ServeConfig& config) const {
+  if (!config.http.grpc_port) return nullptr;
+  return make_rpc_table(*core_, static_cast<uint64_t>(config.http.max_body_bytes));
+}
+
 }  // namespace omnibus

@@ -8,6 +8,7 @@
 #include "omnibus/cli/served_model.h"
 #include "omnibus/server/admin/lifecycle.h"
 #include "omnibus/server/api/api_core.h"
+#include "omnibus/server/grpc/grpc_server.h"
 #include "omnibus/server/http/route_table.h"
 #include "omnibus/server/ollama/ollama_api.h"
 
@@ -21,6 +22,8 @@ class ServingApi {
 
   // Errors name the flag.
   StatusOr<std::shared_ptr<const RouteTable>> make_routes(const ServeConfig& config);
+  // gRPC's, under the settings of the last routes; null where there is no port for it.
+  std::shared_ptr<const RpcTable> make_rpc_methods(const ServeConfig& config) const;
 
  private:
   const ServedModel& model_;

@@ -28,6 +28,7 @@ void print_start_table(const AsyncEngine& engine, const ServedModel& model, cons
   rows.push_back({"KV cache", fmt::format("{} blocks of {} tokens", plan.kv.num_blocks, kTokensPerBlock)});
   rows.push_back({"address", listeners.main_url()});
   if (!listeners.ollama_url().empty()) rows.push_back({"Ollama", listeners.ollama_url()});
+  if (!listeners.grpc_address().empty()) rows.push_back({"gRPC", listeners.grpc_address()});
   rows.push_back({"admin", listeners.admin_place().empty() ? "off" : listeners.admin_place()});
   const std::string table = format_table(rows);
   std::fputs(table.c_str(), stdout);

@@ -13,8 +13,7 @@ constexpr bool kCheckWhenIdle = true;
 #endif
 
 // False: stop.
-bool wait_for_work(EngineCore& core, EngineInbox& inbox) {
-  core.flush();
+bool wait_for_command(EngineCore& core, EngineInbox& inbox) {
   if (kCheckWhenIdle && !core.failed()) {
     if (const Status status = core.check_integrity(); !status.ok()) core.fail(status);
   }
@@ -23,17 +22,29 @@ bool wait_for_work(EngineCore& core, EngineInbox& inbox) {
 }
 
 bool turn(EngineCore& core, EngineInbox& inbox) {
-  while (const auto command = inbox.try_pop())
-    if (!core.handle(**command)) return false;
-  core.expire();
-  core.launch();
-  if (!core.step_in_flight()) return wait_for_work(core, inbox);
+  switch (run_until_wait(core, inbox)) {
+    case EngineWait::kStop: return false;
+    case EngineWait::kCommand: return wait_for_command(core, inbox);
+    case EngineWait::kStep: break;
+  }
   core.complete();
   core.flush();
   return true;
 }
 
 }  // namespace
+
+EngineWait run_until_wait(EngineCore& core, EngineInbox& inbox) {
+  while (const auto command = inbox.try_pop())
+    if (!core.handle(**command)) return EngineWait::kStop;
+  core.expire();
+  // Who was cancelled or is late hears of it now, not when the next step is done.
+  core.flush();
+  core.launch();
+  if (core.step_in_flight()) return EngineWait::kStep;
+  core.flush();
+  return EngineWait::kCommand;
+}
 
 void run_engine(EngineCore& core, EngineInbox& inbox) {
   bool more = true;

@@ -1,6 +1,7 @@
 #include "omnibus/control/kv_cache/kv_cache_manager.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -100,7 +101,7 @@ KVCacheManager::Tables KVCacheManager::fresh_tables(const ComputedBlocks& comput
 
 // A cached block that is about to be shared is no longer there to be taken.
 bool KVCacheManager::has_room(const Tables& tables, const SlotDemand& demand,
-                              const ComputedBlocks& computed) const {
+                              const ComputedBlocks& computed) {
   std::fill(wanted_.begin(), wanted_.end(), 0);
   for (size_t g = 0; g < groups_.size(); ++g) {
     int64_t& wanted = wanted_[pool_of_group_[g]];
@@ -108,9 +109,10 @@ bool KVCacheManager::has_room(const Tables& tables, const SlotDemand& demand,
     if (computed.n_tokens == 0) continue;
     for (BlockId id : computed.blocks[g]) wanted += pools_[pool_of_group_[g]].ref_count(id) == 0 ? 1 : 0;
   }
-  for (size_t p = 0; p < pools_.size(); ++p)
-    if (wanted_[p] > pools_[p].available()) return false;
-  return true;
+  int64_t lacking = 0;
+  for (size_t p = 0; p < pools_.size(); ++p) lacking = std::max(lacking, wanted_[p] - pools_[p].available());
+  retry_at_ = gains_ + lacking;
+  return lacking == 0;
 }
 
 BlockId KVCacheManager::take_block(size_t pool) {
@@ -159,8 +161,9 @@ void KVCacheManager::publish(RequestId id, const KeyedTokens& prefix, int64_t n_
     const std::vector<BlockId>& blocks = it->second.of_group[g].blocks();
     for (size_t& i = it->second.published[g]; (i + 1) * per_block <= static_cast<size_t>(n_tokens); ++i) {
       const Digest256& key = prefix.keys[(i + 1) * per_block / static_cast<size_t>(tokens_per_key_) - 1];
-      if (caches_[g].insert(key, prefix.tokens.subspan(i * per_block, per_block), blocks[i]))
-        pools_[pool_of_group_[g]].set_findable(blocks[i]);
+      if (!caches_[g].insert(key, prefix.tokens.subspan(i * per_block, per_block), blocks[i])) continue;
+      pools_[pool_of_group_[g]].set_findable(blocks[i]);
+      ++gains_;
     }
   }
 }
@@ -169,8 +172,11 @@ void KVCacheManager::free(RequestId id) {
   const auto it = tables_.find(id);
   if (it == tables_.end()) return;
   for (size_t g = 0; g < groups_.size(); ++g) {
+    BlockPool& pool = pools_[pool_of_group_[g]];
     const auto& blocks = it->second.of_group[g].blocks();
-    for (size_t i = blocks.size(); i-- > 0;) pools_[pool_of_group_[g]].release(blocks[i]);
+    gains_ -= pool.available();
+    for (size_t i = blocks.size(); i-- > 0;) pool.release(blocks[i]);
+    gains_ += pool.available();
   }
   tables_.erase(it);
 }
@@ -222,6 +228,14 @@ double KVCacheManager::usage() const { return static_cast<double>(used_blocks())
 std::vector<BlockId> KVCacheManager::blocks_of(RequestId id, size_t group) const {
   const auto it = tables_.find(id);
   return it == tables_.end() ? std::vector<BlockId>() : it->second.of_group.at(group).blocks();
+}
+
+int64_t KVCacheManager::slots_of(RequestId id) const {
+  const auto it = tables_.find(id);
+  if (it == tables_.end()) return 0;
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (const BlockTable& table : it->second.of_group) least = std::min(least, table.capacity_tokens());
+  return least;
 }
 
 int64_t KVCacheManager::published_tokens(RequestId id) const {

@@ -57,25 +57,27 @@ void Scheduler::count_prefix_hit(Sequence& s, int32_t n_tokens) {
 }
 
 void Scheduler::admit_waiting(SchedulerOutput& plan, int32_t& budget) {
-  uint64_t last_arrival = 0;
+  std::vector<Sequence*> admitted;
   while (num_running() < config_.max_num_seqs && budget > 0) {
     Sequence* s = waiting_->next();
     if (s == nullptr || !admit(*s, plan, budget)) break;
-    last_arrival = std::max(last_arrival, s->place.arrival);
+    admitted.push_back(s);
   }
   // First come, first served passes nobody over.
   const bool reorders = config_.policy != SchedulingPolicy::kFcfs || shares_->enabled();
-  if (reorders && last_arrival > 0) waiting_->count_passed_over(last_arrival, config_.max_passed_over);
+  if (reorders && !admitted.empty()) waiting_->count_passed_over(admitted, config_.max_passed_over);
 }
 
 // False, and nothing has changed, when budget or blocks do not reach.
 bool Scheduler::admit(Sequence& s, SchedulerOutput& plan, int32_t& budget) {
+  if (kv_->gains() < s.retry_at) return false;  // as in the round before: spare the look-up
   const ComputedBlocks computed = find_prefix(s);
   s.planned = computed.n_tokens;
   const int32_t chunk = clip_chunk(s, budget);
   const SlotDemand demand{.n_computed = computed.n_tokens, .n_new = s.pending()};
   auto blocks = chunk > 0 ? kv_->allocate_slots(s.request.id, demand, computed) : std::nullopt;
   if (!blocks) {
+    if (chunk > 0) s.retry_at = kv_->retry_at();
     s.planned = 0;
     return false;
   }
@@ -88,6 +90,7 @@ bool Scheduler::admit(Sequence& s, SchedulerOutput& plan, int32_t& budget) {
   s.prefill_end = s.known();
   s.computed = computed.n_tokens;
   s.published = computed.n_tokens;
+  s.slots = kv_->slots_of(s.request.id);
   if (s.first_scheduled_ns == 0) {
     s.first_scheduled_ns = clock_->now_ns();
     count_prefix_hit(s, computed.n_tokens);

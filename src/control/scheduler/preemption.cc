@@ -17,7 +17,11 @@ std::optional<GroupBlocks> Scheduler::grow(Sequence& s, SchedulerOutput& plan) {
   while (true) {
     const SlotDemand demand{
         .n_computed = s.planned, .n_new = s.pending(), .n_lookahead = static_cast<int32_t>(s.drafts.size())};
-    if (auto blocks = kv_->allocate_slots(id, demand)) return blocks;
+    if (demand.tokens() <= s.slots) return GroupBlocks();
+    if (auto blocks = kv_->allocate_slots(id, demand)) {
+      s.slots = kv_->slots_of(id);
+      return blocks;
+    }
     if (!s.drafts.empty()) {
       s.drafts.clear();
       continue;
@@ -41,6 +45,7 @@ void Scheduler::preempt_last(const Sequence& needy, SchedulerOutput& plan) {
   victim.planned = 0;
   victim.computed = 0;
   victim.published = 0;
+  victim.slots = 0;
   victim.sampling = 0;
   victim.drafts.clear();
   ++victim.preemptions;

@@ -15,6 +15,7 @@ SchedulerOutput Scheduler::schedule() {
   plan.id = {config_.epoch, next_seq_};
   plan.numerics = config_.numerics;
   if (steps_in_flight() >= config_.max_steps_in_flight) return plan;
+  plan.rows.reserve(running_.size());
   int32_t budget = config_.max_num_batched_tokens;
   schedule_decodes(plan, budget);
   schedule_prefills(plan, budget);
@@ -79,7 +80,7 @@ void Scheduler::schedule_prefills(SchedulerOutput& plan, int32_t& budget) {
   std::vector<Sequence*> prefills;
   for (Sequence* s : running_)
     if (!s->decoding()) prefills.push_back(s);
-  if (shares_->enabled())
+  if (shares_->enabled() && prefills.size() > 1)
     std::stable_sort(prefills.begin(), prefills.end(), [this](const Sequence* a, const Sequence* b) {
       if (a->place.in_turn != b->place.in_turn) return b->place.in_turn;
       return a->place.in_turn && shares_->service(a->tenant) < shares_->service(b->tenant);

@@ -102,8 +102,7 @@ void Scheduler::add(Request request) {
   }
 }
 
-SequenceEvent Scheduler::event_of(const Sequence& sequence, MonotonicNs now) const {
-  SequenceEvent event;
+void Scheduler::start_event(const Sequence& sequence, MonotonicNs now, SequenceEvent& event) const {
   event.id = sequence.request.id;
   event.first_index = sequence.output_size();
   event.time_ns = now;
@@ -112,7 +111,6 @@ SequenceEvent Scheduler::event_of(const Sequence& sequence, MonotonicNs now) con
   event.timeline.first_token_ns = sequence.first_token_ns;
   event.timeline.preemptions = sequence.preemptions;
   event.timeline.cached_tokens = sequence.cached_tokens;
-  return event;
 }
 
 // Phases that were never reached have length zero, so that the phases always sum to end-to-end.
@@ -143,7 +141,8 @@ void Scheduler::remove(Sequence& sequence) {
 std::optional<SequenceEvent> Scheduler::abort(RequestId id, FinishReason reason, Status why) {
   const auto it = sequences_.find(id);
   if (it == sequences_.end()) return std::nullopt;
-  SequenceEvent event = event_of(*it->second, clock_->now_ns());
+  SequenceEvent event;
+  start_event(*it->second, clock_->now_ns(), event);
   event.finish_reason = reason;
   event.status = std::move(why);
   end(*it->second, event);

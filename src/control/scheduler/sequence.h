@@ -40,6 +40,8 @@ struct Scheduler::Sequence {
   int32_t computed = 0;                          // tokens whose KV is stored
   int32_t published = 0;                         // of these, whole stretches in the prefix cache
   int32_t planned = 0;                           // `computed` and what steps in flight compute
+  int64_t retry_at = 0;                          // KVCacheManager::gains() before which it cannot be admitted
+  int64_t slots = 0;                             // tokens that its blocks can hold
   int32_t sampling = 0;                          // rows in flight that sample
   FromStep last_sample;                          // the newest of them
   bool one_token = true;                         // it cannot give more

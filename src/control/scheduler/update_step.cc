@@ -12,17 +12,18 @@
 namespace omnibus {
 namespace {
 
-// The next step may stand on it that a row without drafts gives one token.
+Status bad_row(const ScheduledRow& row, const std::string& what) {
+  return absl::InternalError("row of request " + std::to_string(row.id) + " " + what);
+}
+
 Status check_row(const ScheduledRow& row, const RowOutput& output, bool from_step) {
-  const std::string name = "row of request " + std::to_string(row.id);
-  if (output.id != row.id)
-    return absl::InternalError(name + " is answered for request " + std::to_string(output.id));
+  if (output.id != row.id) return bad_row(row, "is answered for request " + std::to_string(output.id));
   if (output.status == RowStatus::kOk && row.samples == output.tokens.empty())
-    return absl::InternalError(
-        name + (row.samples ? " has no token" : " has a token before its prompt is computed"));
+    return bad_row(row, row.samples ? "has no token" : "has a token before its prompt is computed");
+  // The next step may stand on it that a row without drafts gives one token.
   if (from_step && output.tokens.size() > row.drafts.size() + 1)
-    return absl::InternalError(name + " has " + std::to_string(output.tokens.size()) + " tokens for " +
-                               std::to_string(row.drafts.size()) + " drafts");
+    return bad_row(row, "has " + std::to_string(output.tokens.size()) + " tokens for " +
+                            std::to_string(row.drafts.size()) + " drafts");
   return absl::OkStatus();
 }
 
@@ -50,44 +51,53 @@ StatusOr<std::vector<SequenceEvent>> Scheduler::update_from_output(const Schedul
   const MonotonicNs now = clock_->now_ns();
   std::vector<SequenceEvent> events;
   events.reserve(plan.rows.size());
-  for (size_t i = 0; i < plan.rows.size(); ++i)
-    if (auto event = take_row(plan, plan.rows[i], output.rows[i], now)) events.push_back(std::move(*event));
+  size_t near = 0;
+  for (size_t i = 0; i < plan.rows.size(); ++i) {
+    Sequence* s = find(plan.rows[i].id, near);
+    if (s == nullptr || plan.id.seq < s->admitted_seq) continue;  // ended or preempted since
+    take_row(*s, plan.rows[i], output.rows[i], now, events);
+  }
   return events;
 }
 
-std::optional<SequenceEvent> Scheduler::take_row(const SchedulerOutput& plan, const ScheduledRow& row,
-                                                 const RowOutput& output, MonotonicNs now) {
-  const auto it = sequences_.find(row.id);
-  if (it == sequences_.end() || plan.id.seq < it->second->admitted_seq)
-    return std::nullopt;  // ended or preempted since
-  Sequence& s = *it->second;
-  if (output.status == RowStatus::kNumericError)
-    return abort(row.id, FinishReason::kError,
-                 absl::InternalError("the model produced a number that is not finite for this request"));
-  if (output.status == RowStatus::kNoCandidate)
-    return abort(
-        row.id, FinishReason::kError,
-        invalid_field("allowed_token_ids",
-                      "allowed_token_ids, bad_words and the tokens banned until min_tokens leave no token to "
-                      "draw"));
+// Rows mostly come in the order of running_, so the next is found beside the last.
+Scheduler::Sequence* Scheduler::find(RequestId id, size_t& near) const {
+  for (size_t i = near; i < std::min(near + 2, running_.size()); ++i) {
+    if (running_[i]->request.id != id) continue;
+    near = i;
+    return running_[i];
+  }
+  const auto it = sequences_.find(id);
+  return it == sequences_.end() ? nullptr : it->second.get();
+}
+
+void Scheduler::fail_row(Sequence& s, RowStatus status, std::vector<SequenceEvent>& events) {
+  Status why =
+      status == RowStatus::kNumericError
+          ? absl::InternalError("the model produced a number that is not finite for this request")
+          : invalid_field("allowed_token_ids",
+                          "allowed_token_ids, bad_words and the tokens banned until min_tokens leave "
+                          "no token to draw");
+  events.push_back(*abort(s.request.id, FinishReason::kError, std::move(why)));
+}
+
+void Scheduler::take_row(Sequence& s, const ScheduledRow& row, const RowOutput& output, MonotonicNs now,
+                         std::vector<SequenceEvent>& events) {
+  if (output.status != RowStatus::kOk) return fail_row(s, output.status, events);
   take_prompt_logprobs(s, row, output);
+  const auto n_tokens = static_cast<int32_t>(output.tokens.size());
   // KV of rejected drafts is void.
   const int32_t rejected =
-      output.tokens.empty()
-          ? 0
-          : std::max(static_cast<int32_t>(row.drafts.size()) - static_cast<int32_t>(output.tokens.size()) + 1,
-                     0);
+      row.samples ? std::max(static_cast<int32_t>(row.drafts.size()) - n_tokens + 1, 0) : 0;
   s.planned -= rejected;
   s.computed = row.base_computed + row.n_tokens - rejected;
-  if (output.tokens.empty()) {
-    publish(s);
-    return std::nullopt;
-  }
+  if (!row.samples) return publish(s);
   --s.sampling;
   // Drafts follow the last token; if the next one is being sampled already, they come too late.
   if (s.sampling == 0) s.drafts = output.next_drafts;
 
-  SequenceEvent event = event_of(s, now);
+  SequenceEvent& event = events.emplace_back();
+  start_event(s, now, event);
   if (event.first_index == 0) {
     s.first_token_ns = event.time_ns;
     event.timeline.first_token_ns = event.time_ns;
@@ -96,7 +106,6 @@ std::optional<SequenceEvent> Scheduler::take_row(const SchedulerOutput& plan, co
   take_tokens(s, output, event);
   publish(s);
   if (event.finish_reason) end(s, event);
-  return event;
 }
 
 void Scheduler::publish(Sequence& s) {
@@ -104,11 +113,10 @@ void Scheduler::publish(Sequence& s) {
   const int32_t unit = kv_->tokens_per_key();
   // Drafts that were accepted behind a token that ends the request are computed, but not known.
   const int32_t valid = std::min(s.computed + OMNIBUS_MUTANT(6), s.known());
-  const int32_t full = valid / unit * unit;
-  if (full == s.published) return;
-  s.published = full;
-  extend_keys(s, full);
-  kv_->publish(s.request.id, {s.tokens, s.keys}, full);
+  if (valid - s.published < unit) return;
+  s.published = valid / unit * unit;
+  extend_keys(s, s.published);
+  kv_->publish(s.request.id, {s.tokens, s.keys}, s.published);
 }
 
 void Scheduler::take_tokens(Sequence& s, const RowOutput& output, SequenceEvent& event) {

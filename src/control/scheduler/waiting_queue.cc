@@ -1,5 +1,7 @@
 #include "waiting_queue.h"
 
+#include <algorithm>
+
 #include "omnibus/base/common/check.h"
 
 namespace omnibus {
@@ -35,12 +37,19 @@ Scheduler::Sequence* Scheduler::WaitingQueue::next() const {
   return best;
 }
 
-void Scheduler::WaitingQueue::count_passed_over(uint64_t last_admitted_arrival, int32_t limit) {
+void Scheduler::WaitingQueue::count_passed_over(std::span<Sequence* const> admitted, int32_t limit) {
+  uint64_t last = 0;  // arrival
+  std::vector<uint64_t> last_of_tenant(of_tenant_.size());
+  for (const Sequence* s : admitted) {
+    last = std::max(last, s->place.arrival);
+    last_of_tenant[s->tenant] = std::max(last_of_tenant[s->tenant], s->place.arrival);
+  }
   std::vector<Sequence*> due;
-  for (const Ordered& queue : of_tenant_) {
-    for (Sequence* s : queue) {
-      if (s->place.arrival > last_admitted_arrival) continue;
-      if (++s->passed_over >= limit) due.push_back(s);
+  for (size_t tenant = 0; tenant < of_tenant_.size(); ++tenant) {
+    uint64_t bound = last;  // for the first; the others compare with their own tenant's
+    for (Sequence* s : of_tenant_[tenant]) {
+      if (s->place.arrival < bound && ++s->passed_over >= limit) due.push_back(s);
+      bound = last_of_tenant[tenant];
     }
   }
   for (Sequence* s : due) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "fair_shares.h"
@@ -24,9 +25,10 @@ class Scheduler::WaitingQueue {
   void erase(Sequence& sequence);
   // nullptr when nobody waits.
   Sequence* next() const;
-  // One round is over in which the request of this arrival, and none later, was admitted: earlier ones that
-  // still wait have been passed over once more. Those that have been `limit` times go first from now on.
-  void count_passed_over(uint64_t last_admitted_arrival, int32_t limit);
+  // One round is over, in which these were admitted. A request that still waits has been passed over when one
+  // of them came later and is of its tenant, or it is its tenant's next: behind others of its own it waits
+  // for them. Those that have been passed over `limit` times go first from now on.
+  void count_passed_over(std::span<Sequence* const> admitted, int32_t limit);
   // In no particular order, but always the same.
   std::vector<const Sequence*> all() const;
 

@@ -1,6 +1,5 @@
 #include "omnibus/server/grpc/grpc_server.h"
 
-#include <array>
 #include <condition_variable>
 #include <thread>
 
@@ -75,6 +74,13 @@ void set_limits(const GrpcServerConfig& config, grpc::ServerBuilder& builder) {
   builder.SetResourceQuota(quota);
 }
 
+void add_methods(std::vector<RpcMethod> methods, std::unordered_map<std::string, RpcMethod>& table) {
+  for (RpcMethod& method : methods) {
+    std::string path = method.path;
+    table.emplace(std::move(path), std::move(method));
+  }
+}
+
 // Every call, whatever its name.
 class AnyMethod final : public grpc::CallbackGenericService {
  public:
@@ -96,7 +102,7 @@ class GrpcServerImpl final : public GrpcServer {
 
   Status listen();
   uint16_t port() const override { return static_cast<uint16_t>(port_); }
-  void replace(ApiCore& core, std::shared_ptr<const Authenticator> auth) override;
+  void replace(GrpcSite site) override;
   void begin_drain() override;
   void stop(std::chrono::milliseconds limit) override;
 
@@ -114,17 +120,8 @@ class GrpcServerImpl final : public GrpcServer {
   std::thread ticker_;
 };
 
-void GrpcServerImpl::replace(ApiCore& core, std::shared_ptr<const Authenticator> auth) {
-  auto site = std::make_shared<RpcSite>();
-  site->auth = std::move(auth);
-  for (std::vector<RpcMethod>& methods : std::array{inference_methods(core, state_->config.max_message_bytes),
-                                                    health_->methods(), reflection_methods()}) {
-    for (RpcMethod& method : methods) {
-      std::string path = method.path;
-      site->methods.emplace(std::move(path), std::move(method));
-    }
-  }
-  std::shared_ptr<const RpcSite> next = std::move(site);
+void GrpcServerImpl::replace(GrpcSite site) {
+  std::shared_ptr<const GrpcSite> next = std::make_shared<GrpcSite>(std::move(site));
   std::lock_guard lock(state_->mutex);
   state_->site.swap(next);  // the old one is let go of without the lock
 }
@@ -166,7 +163,7 @@ void GrpcServerImpl::tick() {
 
 void GrpcServerImpl::begin_drain() {
   state_->draining = true;
-  health_->begin_drain();
+  health_->poll();
 }
 
 void GrpcServerImpl::stop(std::chrono::milliseconds limit) {
@@ -187,14 +184,23 @@ void GrpcServerImpl::stop(std::chrono::milliseconds limit) {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::start(const GrpcServerConfig& config, ApiCore& core,
-                                                        std::shared_ptr<const Authenticator> auth,
+std::shared_ptr<const RpcTable> make_rpc_table(ApiCore& core, uint64_t max_message_bytes) {
+  auto table = std::make_shared<RpcTable>();
+  add_methods(inference_methods(core, max_message_bytes), table->methods);
+  return table;
+}
+
+StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::start(const GrpcServerConfig& config, GrpcSite site,
+                                                        const Lifecycle* lifecycle,
                                                         MetricsRegistry* metrics) {
   gpr_set_log_function(log_of_grpc);
   auto state = std::make_shared<RpcServerState>(config);
+  auto health = make_health_service(lifecycle);
   state->metrics = metrics;
-  auto server = std::make_unique<GrpcServerImpl>(std::move(state), make_health_service(core.context()));
-  server->replace(core, std::move(auth));
+  add_methods(health->methods(), state->own_methods);
+  add_methods(reflection_methods(), state->own_methods);
+  auto server = std::make_unique<GrpcServerImpl>(std::move(state), std::move(health));
+  server->replace(std::move(site));
   OMNIBUS_RETURN_IF_ERROR(server->listen());
   return server;
 }

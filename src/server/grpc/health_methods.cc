@@ -1,10 +1,10 @@
+#include <atomic>
 #include <mutex>
 #include <utility>
 
 #include <grpc/health/v1/health.pb.h>
 #include <omnibus/v1/inference.pb.h>
 
-#include "api/api_context.h"
 #include "rpc_error.h"
 #include "rpc_frame.h"
 #include "rpc_methods.h"
@@ -33,11 +33,10 @@ HttpResponse state_head(State state) {
 
 class HealthServiceImpl final : public HealthService {
  public:
-  explicit HealthServiceImpl(ContextPtr context) : context_(std::move(context)) {}
+  explicit HealthServiceImpl(const Lifecycle* lifecycle) : lifecycle_(lifecycle) {}
 
   std::vector<RpcMethod> methods() override;
   void poll() override;
-  void begin_drain() override;
   void end_watches() override;
 
  private:
@@ -55,17 +54,15 @@ class HealthServiceImpl final : public HealthService {
   Status check(const HttpRequest& request, const ReplyPtr& reply) const;
   Status watch(const HttpRequest& request, const ReplyPtr& reply);
 
-  const ContextPtr context_;
+  const Lifecycle* const lifecycle_;
   std::mutex mutex_;
   std::vector<Watch> watches_;
-  std::atomic<bool> draining_{false};
   bool ended_ = false;
 };
 
 State HealthServiceImpl::state() const {
-  const EngineHealth health = context_->engine->health();
-  const bool serves = health.ready() && !health.draining && !draining_.load();
-  return serves ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
+  return lifecycle_->why_not_ready().empty() ? HealthCheckResponse::SERVING
+                                             : HealthCheckResponse::NOT_SERVING;
 }
 
 StatusOr<HealthCheckRequest> parse(const HttpRequest& request) {
@@ -107,11 +104,6 @@ void HealthServiceImpl::poll() {
   }
 }
 
-void HealthServiceImpl::begin_drain() {
-  draining_ = true;
-  poll();
-}
-
 void HealthServiceImpl::end_watches() {
   std::lock_guard lock(mutex_);
   ended_ = true;
@@ -138,8 +130,8 @@ std::vector<RpcMethod> HealthServiceImpl::methods() {
 
 }  // namespace
 
-std::unique_ptr<HealthService> make_health_service(ContextPtr context) {
-  return std::make_unique<HealthServiceImpl>(std::move(context));
+std::unique_ptr<HealthService> make_health_service(const Lifecycle* lifecycle) {
+  return std::make_unique<HealthServiceImpl>(lifecycle);
 }
 
 }  // namespace omnibus

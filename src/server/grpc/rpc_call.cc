@@ -10,6 +10,7 @@
 #include <grpc/support/time.h>
 
 #include "omnibus/base/common/log.h"
+#include "omnibus/base/common/trace_context.h"
 
 #include "http/request_reader.h"
 #include "rpc_error.h"
@@ -63,6 +64,12 @@ const char* name_of(grpc::StatusCode code) {
   return index < kNames.size() ? kNames[index] : "UNKNOWN";
 }
 
+const RpcMethod* find_method(const std::unordered_map<std::string, RpcMethod>& methods,
+                             const std::string& path) {
+  const auto found = methods.find(path);
+  return found == methods.end() ? nullptr : &found->second;
+}
+
 Status no_method(const std::string& path) {
   const std::string asked = path.size() <= kMaxQuotedMethod ? path : path.substr(0, kMaxQuotedMethod) + "...";
   return absl::UnimplementedError("There is no method " + asked);
@@ -71,7 +78,7 @@ Status no_method(const std::string& path) {
 }  // namespace
 
 RpcCall* RpcCall::open(std::shared_ptr<RpcServerState> state, grpc::GenericCallbackServerContext* context) {
-  std::shared_ptr<const RpcSite> site;
+  std::shared_ptr<const GrpcSite> site;
   {
     std::lock_guard lock(state->mutex);
     site = state->site;
@@ -91,7 +98,7 @@ RpcCall* RpcCall::open(std::shared_ptr<RpcServerState> state, grpc::GenericCallb
   return call.get();
 }
 
-RpcCall::RpcCall(std::shared_ptr<RpcServerState> state, std::shared_ptr<const RpcSite> site,
+RpcCall::RpcCall(std::shared_ptr<RpcServerState> state, std::shared_ptr<const GrpcSite> site,
                  grpc::GenericCallbackServerContext* context)
     : state_(std::move(state)), site_(std::move(site)), context_(context) {
   request_.method = "POST";
@@ -100,8 +107,11 @@ RpcCall::RpcCall(std::shared_ptr<RpcServerState> state, std::shared_ptr<const Rp
   request_.request_id = request_id_for(request_.header("x-request-id"));
   deadline_ns_ = deadline_of(*context_, state_->clock.now_ns());
   request_.deadline_ns = deadline_ns_;
-  const auto found = site_->methods.find(request_.path);
-  if (found != site_->methods.end()) method_ = &found->second;
+  if (request_.count_header("traceparent") == 1) {
+    request_.trace_id = trace_id_of(request_.header("traceparent"));
+  }
+  method_ = find_method(state_->own_methods, request_.path);
+  if (method_ == nullptr && site_->methods) method_ = find_method(site_->methods->methods, request_.path);
   context_->AddInitialMetadata("x-request-id", request_.request_id);
 }
 
@@ -110,7 +120,7 @@ Status RpcCall::admit() {
   // A method that does not exist is nobody's business without a key either.
   const Scope scope = method_ != nullptr ? method_->scope : Scope::kInference;
   OMNIBUS_ASSIGN_OR_RETURN(request_.tenant, site_->auth->check(scope, request_));
-  if (method_ == nullptr) return no_method(request_.path);
+  if (method_ == nullptr) return site_->elsewhere.ok() ? no_method(request_.path) : site_->elsewhere;
   if (scope != Scope::kPublic && state_->draining.load()) {
     return absl::UnavailableError("The server is shutting down");
   }

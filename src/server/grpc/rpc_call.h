@@ -26,13 +26,11 @@
 
 namespace omnibus {
 
-class RpcCall;
-
-// What is served, and to whom. Immutable; a call keeps the one that it came to.
-struct RpcSite {
+struct RpcTable {
   std::unordered_map<std::string, RpcMethod> methods;  // by path
-  std::shared_ptr<const Authenticator> auth;
 };
+
+class RpcCall;
 
 // Shared by the listener and its calls.
 struct RpcServerState {
@@ -43,9 +41,10 @@ struct RpcServerState {
   const std::shared_ptr<ByteBudget> bodies;
   const SteadyClock clock;
   MetricsRegistry* metrics = nullptr;
+  std::unordered_map<std::string, RpcMethod> own_methods;  // health and reflection, by path
   std::atomic<bool> draining{false};
   std::mutex mutex;  // of what follows
-  std::shared_ptr<const RpcSite> site;
+  std::shared_ptr<const GrpcSite> site;
   std::unordered_map<RpcCall*, std::weak_ptr<RpcCall>> calls;
 };
 
@@ -54,7 +53,7 @@ class RpcCall final : public grpc::ServerGenericBidiReactor, public std::enable_
  public:
   // The reactor of a new call. On a thread of gRPC.
   static RpcCall* open(std::shared_ptr<RpcServerState> state, grpc::GenericCallbackServerContext* context);
-  RpcCall(std::shared_ptr<RpcServerState> state, std::shared_ptr<const RpcSite> site,
+  RpcCall(std::shared_ptr<RpcServerState> state, std::shared_ptr<const GrpcSite> site,
           grpc::GenericCallbackServerContext* context);
   ~RpcCall() override = default;
 
@@ -90,7 +89,7 @@ class RpcCall final : public grpc::ServerGenericBidiReactor, public std::enable_
   void set_outcome(std::string_view status_bytes);
 
   const std::shared_ptr<RpcServerState> state_;
-  const std::shared_ptr<const RpcSite> site_;
+  const std::shared_ptr<const GrpcSite> site_;         // that it came to
   grpc::GenericCallbackServerContext* const context_;  // until OnDone
   std::shared_ptr<RpcCall> self_;                      // until OnDone
   const RpcMethod* method_ = nullptr;                  // null: there is none of this name

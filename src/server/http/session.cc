@@ -425,8 +425,7 @@ asio::awaitable<void> Session::watch(std::shared_ptr<Outbox> box) {
 void Session::count(const Route* route, const HttpRequest& request, int status,
                     uint64_t request_bytes) const {
   HttpExchange exchange;
-  exchange.handler = "none";
-  if (route != nullptr) exchange.handler = route->pattern;
+  exchange.handler = route != nullptr ? std::string_view(route->pattern) : "none";
   exchange.method = request.method;
   exchange.status = status;
   exchange.seconds = std::chrono::duration<double>(state_->clock.now() - head_read_).count();

@@ -71,6 +71,11 @@ class KVCacheManager {
   // requests publish nothing more.
   void reset_prefix_cache();
 
+  // A count that grows with each block that becomes free to take or can be found. After a refusal no demand
+  // of that request can be met before it has reached retry_at(), so that nobody need look.
+  int64_t gains() const { return gains_; }
+  int64_t retry_at() const { return retry_at_; }
+
   // True if a request of this many tokens fits when nothing else is in use.
   bool fits_alone(int64_t tokens) const;
   // The largest count for which fits_alone holds.
@@ -89,6 +94,8 @@ class KVCacheManager {
   size_t num_tables() const { return tables_.size(); }  // requests that hold blocks
   // The request's table in `group`; empty for an unknown id.
   std::vector<BlockId> blocks_of(RequestId id, size_t group) const;
+  // Tokens that the request's tables can hold; 0 for an unknown id.
+  int64_t slots_of(RequestId id) const;
   // Tokens of the request that can be found, in the group where they are most; 0 for an unknown id.
   int64_t published_tokens(RequestId id) const;
 
@@ -105,7 +112,7 @@ class KVCacheManager {
   };
   explicit KVCacheManager(const KVCacheConfig& config);
   Tables fresh_tables(const ComputedBlocks& computed) const;
-  bool has_room(const Tables& tables, const SlotDemand& demand, const ComputedBlocks& computed) const;
+  bool has_room(const Tables& tables, const SlotDemand& demand, const ComputedBlocks& computed);
   BlockId take_block(size_t pool);
   Status check_ref_counts() const;
   Status check_findable() const;
@@ -117,8 +124,10 @@ class KVCacheManager {
   std::map<RequestId, Tables> tables_;
   int64_t capacity_tokens_ = 0;
   int32_t tokens_per_key_ = 1;
-  int64_t prefix_unit_ = 1;              // tokens; a shared prefix is a multiple of this
-  mutable std::vector<int64_t> wanted_;  // scratch of has_room(), by pool
+  int64_t prefix_unit_ = 1;  // tokens; a shared prefix is a multiple of this
+  int64_t gains_ = 0;
+  int64_t retry_at_ = 0;
+  std::vector<int64_t> wanted_;  // scratch of has_room(), by pool
 };
 
 }  // namespace omnibus

@@ -162,13 +162,15 @@ class Scheduler {
   void preempt_last(const Sequence& needy, SchedulerOutput& plan);
   // update_step.cc
   Status check_output(const SchedulerOutput& plan, const ModelRunnerOutput& output) const;
-  std::optional<SequenceEvent> take_row(const SchedulerOutput& plan, const ScheduledRow& row,
-                                        const RowOutput& output, MonotonicNs now);
+  Sequence* find(RequestId id, size_t& near) const;
+  void take_row(Sequence& sequence, const ScheduledRow& row, const RowOutput& output, MonotonicNs now,
+                std::vector<SequenceEvent>& events);
+  void fail_row(Sequence& sequence, RowStatus status, std::vector<SequenceEvent>& events);
   void take_tokens(Sequence& sequence, const RowOutput& output, SequenceEvent& event);
   void take_prompt_logprobs(Sequence& sequence, const ScheduledRow& row, const RowOutput& output);
   void publish(Sequence& sequence);
 
-  SequenceEvent event_of(const Sequence& sequence, MonotonicNs now) const;
+  void start_event(const Sequence& sequence, MonotonicNs now, SequenceEvent& event) const;
   void end(Sequence& sequence, SequenceEvent& event);  // destroys `sequence`
   void remove(Sequence& sequence);
   Status check_running(const Sequence& sequence) const;
