@@ -75,9 +75,9 @@ def scrape(server, **kwargs):
 
 
 def total(families, name, **labels):
-    """Sum of the samples called `name` that have these labels."""
-    family = families.get(name) or families[re.sub("_(bucket|sum|count)$", "", name)]
-    return sum(v for n, have, v in family.samples if n == name and labels.items() <= have.items())
+    """Sum of the samples called `name` that have these labels; 0 where there is none yet."""
+    family = families.get(name) or families.get(re.sub("_(bucket|sum|count)$", "", name))
+    return sum(v for n, have, v in (family.samples if family else []) if n == name and labels.items() <= have.items())
 
 
 FUNCTIONS = {

@@ -96,12 +96,12 @@ def test_s17_label_sets_are_closed(own_replay):
         return len([line for line in text.splitlines() if not line.startswith("#")])
 
     def abuse(count):
-        for _ in range(count):
+        for i in range(count):
             name = "".join(rng.choice("ABCDEFGHIJ") for _ in range(8))
             exchange(server, request_bytes(name, "/" + name))
             exchange(server, request_bytes(name, "/v1/models", [f"Origin: http://{name}"]))
             for path in ("/v1/completions", "/api/generate"):
-                headers = [f"X-Request-Id: {name}", f"X-Deadline: {name}"[: rng.choice([0, 40])] or "X-A: b", f"Traceparent: {name}"]
+                headers = [f"X-Request-Id: {name}", f"X-Deadline: {name if i % 2 else 9}", f"Traceparent: {name}"]
                 body = b'{"prompt":"hi","model":"%s"}' % name.encode()
                 assert exchange(server, request_bytes("POST", path, headers, body))[0] in (400, 404)
 
