@@ -1,6 +1,9 @@
 #include "plan_checks.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -44,10 +47,16 @@ void PlanChecks::judge_rows(const SchedulerOutput& plan) {
 void PlanChecks::judge_passed_over(const SchedulerOutput& plan, const SimWorker& worker) {
   if (plan.new_requests.empty()) return;
   RequestId last_admitted = 0;
+  std::map<std::string, RequestId> last_of_tenant;
   for (const NewRequestData& data : plan.new_requests) {
+    RequestId& last = last_of_tenant[data.request.tenant];
+    last = std::max(last, data.request.id);
     last_admitted = std::max(last_admitted, data.request.id);
     passed_over_.erase(data.request.id);
   }
+  const SchedulingPolicy policy = scenario_.scheduler.policy;
+  const bool shares = scenario_.scheduler.fair_sharing.enabled;
+  std::set<std::string> waiting_tenants;
   const int32_t limit = serves_in_order() ? 0 : scenario_.scheduler.max_passed_over;
   for (RequestId id : clients_->open()) {
     if (id >= last_admitted) return;
@@ -57,6 +66,10 @@ void PlanChecks::judge_passed_over(const SchedulerOutput& plan, const SimWorker&
     const bool is_new = std::any_of(plan.new_requests.begin(), plan.new_requests.end(),
                                     [&](const auto& data) { return data.request.id == id; });
     if (!choice.is_handled || runs || is_new || !is_alive(choice)) continue;
+    // Under fair sharing other tenants pass over only who is next of its own (docs/scheduling.md).
+    const std::string& tenant = choice.request.tenant;
+    const bool is_next = waiting_tenants.insert(tenant).second && policy == SchedulingPolicy::kFcfs;
+    if (shares && !is_next && id >= last_of_tenant[tenant]) continue;
     if (++passed_over_[id] > limit)
       verdict_->fail("I7",
                      fmt::format("request {} is passed over for the {}. time in step {} (request {} was "
