@@ -64,7 +64,7 @@ def test_log_level(own_replay):
     assert admin.status()["log_level"] == "info"
     assert admin.post("/log_level", {"level": "debug"}).json() == {"level": "debug"}
     requests.get(server.url + "/v1/models", timeout=10)
-    wait_until(lambda: "GET /v1/models 200" in server.log(), 5, "a debug line")
+    wait_until(lambda: "method=GET handler=/v1/models status=200" in server.log(), 5, "a debug line")
     for body in (b"", b"{}", b"[]", b'{"level": 3}', b'{"level": "loud"}', b'{"level": "info", "x": 1}', b"\xff"):
         answer = admin.post("/log_level", body)
         assert answer.status == 400 and answer.json()["error"]["type"] == "invalid_request_error", body

@@ -201,7 +201,7 @@ def test_s08_named_keys_in_the_log(own_replay, tmp_path):
     server = own_replay(HELLO, "--api-key-file", str(path), "--log-level", "debug")
     for key, name in (("sk-a-secret", "alice"), ("sk-b-secret", "key2")):
         assert requests.get(server.url + "/v1/models", headers={"X-Api-Key": key}, timeout=10).status_code == 200
-        wait_until(lambda: f"GET /v1/models 200 {name}" in server.log(), 5, "the name in the log")
+        wait_until(lambda: f"key={name} method=GET handler=/v1/models status=200" in server.log(), 5, "the name in the log")
     assert requests.get(server.url + "/v1/models", headers={"X-Api-Key": "sk-wrong-secret"}, timeout=10).status_code == 401
     assert server.stop() == 0
     assert "secret" not in server.log() and "every user" not in server.log()
