@@ -4,7 +4,8 @@
 Same file, threads, slots and context per slot; each is idle while the other is measured. One pair = ours then theirs
 (the order flips every pair), with the same prompts. Two scenarios:
 
-  streams               1, 8 and 32 requests at once: output tokens per second, median TTFT, p99 ITL
+  streams               1, 8 and 32 requests at once: output tokens per second, median TTFT, p99 ITL, and the server's
+                        processor time per output token, prompts included (waiting threads that spin count, too)
   prefill-interference  gaps between the tokens of running streams while a prompt of --long tokens is read, in pieces
                         (the servers' defaults) and whole
 
@@ -20,7 +21,7 @@ import time
 
 from servers import finish_bench, llama, omnibus, run_bench, start_bench
 
-LOAD = ("output_throughput", "median_ttft_ms", "p99_itl_ms")
+LOAD = ("output_throughput", "median_ttft_ms", "p99_itl_ms", "cpu_ms_per_token")
 
 
 def percentile(values, q):
@@ -34,6 +35,16 @@ def percentile(values, q):
 
 def summary(values):
     return f"median {statistics.median(values):.2f}  min {min(values):.2f}  max {max(values):.2f}"
+
+
+def one_run(a, server, streams, seed):
+    before = server.cpu_seconds()
+    result = run_bench(
+        a, server, "--num-prompts", max(a.rounds * streams, a.fewest), "--max-concurrency", streams, "--seed", seed,
+        "--random-input-len", a.input, "--random-output-len", a.output,
+    )  # fmt: skip
+    result["cpu_ms_per_token"] = (server.cpu_seconds() - before) * 1e3 / result["total_output_tokens"]
+    return result
 
 
 def streams_scenario(a):
@@ -50,17 +61,14 @@ def streams_scenario(a):
             for n in a.streams:
                 got = {}
                 for server in servers if pair % 2 == 0 else servers[::-1]:
-                    got[server.name] = run_bench(
-                        a, server, "--num-prompts", max(a.rounds * n, a.fewest), "--max-concurrency", n, "--seed", 1 + pair,
-                        "--random-input-len", a.input, "--random-output-len", a.output,
-                    )  # fmt: skip
+                    got[server.name] = one_run(a, server, n, 1 + pair)
                 for figure in LOAD:
                     table[n][figure]["ours"].append(got["omnibus"][figure])
                     table[n][figure]["peer"].append(got["llama.cpp"][figure])
                 o, t = got["omnibus"], got["llama.cpp"]
                 print(f"pair {pair + 1}, {n:2} streams: {o[LOAD[0]]:8.1f} / {t[LOAD[0]]:8.1f} tok/s = {o[LOAD[0]] / t[LOAD[0]]:.2f}"
-                      f"   TTFT {o[LOAD[1]]:8.1f} / {t[LOAD[1]]:8.1f} ms   p99 ITL {o[LOAD[2]]:7.1f} / {t[LOAD[2]]:7.1f} ms",
-                      flush=True)  # fmt: skip
+                      f"   TTFT {o[LOAD[1]]:8.1f} / {t[LOAD[1]]:8.1f} ms   p99 ITL {o[LOAD[2]]:7.1f} / {t[LOAD[2]]:7.1f} ms"
+                      f"   CPU {o[LOAD[3]]:.2f} / {t[LOAD[3]]:.2f} ms a token", flush=True)  # fmt: skip
     finally:
         for server in servers:
             server.stop()

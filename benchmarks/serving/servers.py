@@ -48,6 +48,11 @@ class Server:
         self.stop()
         sys.exit(f"{self.name} was not ready within {seconds} s\n{log}")
 
+    def cpu_seconds(self):
+        """What its threads have used of processors so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def stop(self):
         self.process.terminate()
         try:
