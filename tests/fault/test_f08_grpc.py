@@ -53,6 +53,7 @@ class Leaver:
             client.channel.close()
         else:
             assert grpc_client.refusal(lambda: list(call)).code.name == "DEADLINE_EXCEEDED"
+            start = time.monotonic()  # from when the client heard of it
         if sure:
             wait_until(self.metrics.balanced, 10, f"blocks back\n{self.server.log()}")
             self.times.append(1000 * (time.monotonic() - start))
