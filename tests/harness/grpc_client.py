@@ -149,7 +149,9 @@ class Refusal:
         trailers = dict(error.trailing_metadata() or ())
         self.pushback_ms = trailers.get("grpc-retry-pushback-ms")
         self.detail = None
-        if "grpc-status-details-bin" in trailers:
+        # At its own deadline a client says so whatever the server has answered by then.
+        by_client = self.code == grpc.StatusCode.DEADLINE_EXCEEDED
+        if "grpc-status-details-bin" in trailers and not by_client:
             status = status_pb2.Status.FromString(trailers["grpc-status-details-bin"])
             assert status.code == self.code.value[0] and status.message == self.message
             self.detail = stubs()[0].ErrorDetail()
