@@ -206,6 +206,11 @@ bool EngineCore::take(const ResetPrefixCacheCommand& command) {
   return true;
 }
 
+bool EngineCore::take(SetFairSharingCommand& command) {
+  p_.scheduler->set_fair_sharing(std::move(command.sharing));
+  return true;
+}
+
 bool EngineCore::take(const PingCommand& command) {
   p_.state->pings_answered = command.number;
   return true;

@@ -80,6 +80,7 @@ class EngineCore {
   bool take(const FinishCommand& command);
   bool take(const AbortAllCommand& command);
   bool take(const ResetPrefixCacheCommand& command);
+  bool take(SetFairSharingCommand& command);
   bool take(const PingCommand& command);
   bool take(const FailCommand& command);
   bool take(const StopCommand& command);
