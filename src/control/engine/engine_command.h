@@ -49,8 +49,9 @@ struct FailCommand {
 struct StopCommand {
   Status why;
 };
-using EngineCommand = std::variant<SubmitCommand, CancelCommand, FinishCommand, AbortAllCommand,
-                                   ResetPrefixCacheCommand, SetFairSharingCommand, PingCommand, FailCommand, StopCommand>;
+using EngineCommand =
+    std::variant<SubmitCommand, CancelCommand, FinishCommand, AbortAllCommand, ResetPrefixCacheCommand,
+                 SetFairSharingCommand, PingCommand, FailCommand, StopCommand>;
 using EngineInbox = BoundedQueue<std::unique_ptr<EngineCommand>>;
 
 }  // namespace omnibus

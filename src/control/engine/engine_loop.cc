@@ -23,9 +23,12 @@ bool wait_for_command(EngineCore& core, EngineInbox& inbox) {
 
 bool turn(EngineCore& core, EngineInbox& inbox) {
   switch (run_until_wait(core, inbox)) {
-    case EngineWait::kStop: return false;
-    case EngineWait::kCommand: return wait_for_command(core, inbox);
-    case EngineWait::kStep: break;
+    case EngineWait::kStop:
+      return false;
+    case EngineWait::kCommand:
+      return wait_for_command(core, inbox);
+    case EngineWait::kStep:
+      break;
   }
   core.complete();
   core.flush();
