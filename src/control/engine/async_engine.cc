@@ -154,6 +154,7 @@ class AsyncEngineImpl final : public AsyncEngine {
     changed.max_waiting_requests = limits.max_waiting_requests;
     changed.max_waiting_tokens = limits.max_waiting_tokens;
     ledger_.set_limits(ledger_limits(changed, *scheduler_));
+    send(SetFairSharingCommand{limits.fair_sharing});
     return absl::OkStatus();
   }
 

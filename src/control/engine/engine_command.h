@@ -11,6 +11,7 @@
 #include "omnibus/base/common/queue.h"
 #include "omnibus/base/common/status.h"
 #include "omnibus/contract/request/request.h"
+#include "omnibus/control/scheduler/scheduler.h"
 
 #include "parent_request.h"
 
@@ -35,6 +36,9 @@ struct AbortAllCommand {
 struct ResetPrefixCacheCommand {
   std::shared_ptr<std::promise<void>> done;
 };
+struct SetFairSharingCommand {
+  FairSharing sharing;
+};
 // Answered in EngineState::pings_answered: the engine's thread turns.
 struct PingCommand {
   uint64_t number = 0;
@@ -45,8 +49,9 @@ struct FailCommand {
 struct StopCommand {
   Status why;
 };
-using EngineCommand = std::variant<SubmitCommand, CancelCommand, FinishCommand, AbortAllCommand,
-                                   ResetPrefixCacheCommand, PingCommand, FailCommand, StopCommand>;
+using EngineCommand =
+    std::variant<SubmitCommand, CancelCommand, FinishCommand, AbortAllCommand, ResetPrefixCacheCommand,
+                 SetFairSharingCommand, PingCommand, FailCommand, StopCommand>;
 using EngineInbox = BoundedQueue<std::unique_ptr<EngineCommand>>;
 
 }  // namespace omnibus

@@ -92,6 +92,8 @@ StatusOr<bool> EngineCore::launch_one() {
   // What the update reads of a plan. Prompts and blocks are the worker's: copies of them would cost more than
   // all the rest of a step.
   step.plan.id = plan.id;
+  step.plan.rows = std::move(spare_rows_);
+  step.plan.rows.clear();
   step.plan.rows.reserve(plan.rows.size());
   for (const ScheduledRow& row : plan.rows) {
     ScheduledRow& kept = step.plan.rows.emplace_back();
@@ -123,7 +125,7 @@ void EngineCore::complete() {
 
 StatusOr<std::vector<SequenceEvent>> EngineCore::take_oldest() {
   const StatusOr<ModelRunnerOutput> output = in_flight_.front().result.get();
-  const StepInFlight step = std::move(in_flight_.front());
+  StepInFlight step = std::move(in_flight_.front());
   in_flight_.pop_front();
   const MonotonicNs now = p_.clock->now_ns();
   OMNIBUS_RETURN_IF_ERROR(output.status());
@@ -136,6 +138,7 @@ StatusOr<std::vector<SequenceEvent>> EngineCore::take_oldest() {
   last_completed_ns_ = now;
   OMNIBUS_RETURN_IF_ERROR(check_tokens(*output, p_.vocab_size));
   OMNIBUS_ASSIGN_OR_RETURN(auto events, p_.scheduler->update_from_output(step.plan, *output));
+  spare_rows_ = std::move(step.plan.rows);
   ++p_.state->steps;
   metrics_.add_step({step.load.tokens, duration_ns, step.host_ns + p_.clock->now_ns() - now});
   if (p_.check_integrity) OMNIBUS_RETURN_IF_ERROR(p_.scheduler->check_integrity());
@@ -206,6 +209,11 @@ bool EngineCore::take(const ResetPrefixCacheCommand& command) {
   return true;
 }
 
+bool EngineCore::take(SetFairSharingCommand& command) {
+  p_.scheduler->set_fair_sharing(std::move(command.sharing));
+  return true;
+}
+
 bool EngineCore::take(const PingCommand& command) {
   p_.state->pings_answered = command.number;
   return true;
@@ -221,7 +229,7 @@ bool EngineCore::take(const StopCommand& command) {
   return false;
 }
 
-void EngineCore::post(SequenceEvent event) {
+void EngineCore::post(SequenceEvent&& event) {
   const auto it = parent_of_.find(event.id);
   OMNIBUS_CHECK(it != parent_of_.end(), "an event of a sequence that nobody opened");
   const bool is_end = event.finish_reason.has_value();
@@ -231,9 +239,12 @@ void EngineCore::post(SequenceEvent event) {
 
 // Sequences that clients wait for but the scheduler does not know: an exception came between.
 void EngineCore::end_strays(FinishReason reason, const Status& why) {
-  while (!parent_of_.empty()) {
+  std::vector<RequestId> strays;
+  for (const auto& [id, parent] : parent_of_) strays.push_back(id);
+  std::sort(strays.begin(), strays.end());
+  for (const RequestId id : strays) {
     SequenceEvent event;
-    event.id = parent_of_.begin()->first;
+    event.id = id;
     event.finish_reason = reason;
     event.status = why;
     event.time_ns = p_.clock->now_ns();

@@ -6,7 +6,7 @@
 
 #include <deque>
 #include <future>
-#include <map>
+#include <unordered_map>
 #include <vector>
 
 #include "omnibus/control/executor/executor.h"
@@ -80,6 +80,7 @@ class EngineCore {
   bool take(const FinishCommand& command);
   bool take(const AbortAllCommand& command);
   bool take(const ResetPrefixCacheCommand& command);
+  bool take(SetFairSharingCommand& command);
   bool take(const PingCommand& command);
   bool take(const FailCommand& command);
   bool take(const StopCommand& command);
@@ -88,14 +89,15 @@ class EngineCore {
   StatusOr<bool> launch_one();
   StatusOr<std::vector<SequenceEvent>> take_oldest();
   void watch_oldest(MonotonicNs since);
-  void post(SequenceEvent event);
+  void post(SequenceEvent&& event);
   void abort_all(FinishReason reason, const Status& why);
   void end_strays(FinishReason reason, const Status& why);
 
   const EngineCoreParts p_;
   const EngineMetrics metrics_;
-  std::deque<StepInFlight> in_flight_;        // oldest first
-  std::map<RequestId, RequestId> parent_of_;  // open sequences
+  std::deque<StepInFlight> in_flight_;                  // oldest first
+  std::unordered_map<RequestId, RequestId> parent_of_;  // open sequences
+  std::vector<ScheduledRow> spare_rows_;                // memory of the last plan
   StepCostFit cost_;
   MonotonicNs last_completed_ns_ = 0;
   bool warm_ = false;

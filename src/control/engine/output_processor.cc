@@ -50,7 +50,7 @@ class OutputProcessor::Shard {
   }
 
   // Engine thread.
-  void post(Posted posted) { outgoing_.push_back(std::move(posted)); }
+  void post(Posted&& posted) { outgoing_.push_back(std::move(posted)); }
   void flush() {
     if (outgoing_.empty()) return;
     if (inline_) {
@@ -61,9 +61,13 @@ class OutputProcessor::Shard {
     }
     {
       std::lock_guard lock(mutex_);
-      // All the memory first: what throws half-way would leave moved-from values to be posted again.
-      mailbox_.reserve(mailbox_.size() + outgoing_.size());
-      for (Posted& posted : outgoing_) mailbox_.push_back(std::move(posted));
+      if (mailbox_.empty()) {
+        mailbox_.swap(outgoing_);
+      } else {
+        // All the memory first: what throws half-way would leave moved-from values to be posted again.
+        mailbox_.reserve(mailbox_.size() + outgoing_.size());
+        for (Posted& posted : outgoing_) mailbox_.push_back(std::move(posted));
+      }
     }
     outgoing_.clear();
     ready_.notify_one();
@@ -199,7 +203,7 @@ void OutputProcessor::open(std::shared_ptr<const ParentRequest> parent) {
   shard_of(id).post({id, std::move(parent), {}});
 }
 
-void OutputProcessor::post(RequestId parent_id, SequenceEvent event) {
+void OutputProcessor::post(RequestId parent_id, SequenceEvent&& event) {
   shard_of(parent_id).post({parent_id, nullptr, std::move(event)});
 }
 

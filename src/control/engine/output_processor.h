@@ -33,7 +33,7 @@ class OutputProcessor {
 
   // Engine thread. A request is opened before the events of its sequences are posted.
   void open(std::shared_ptr<const ParentRequest> parent);
-  void post(RequestId parent_id, SequenceEvent event);
+  void post(RequestId parent_id, SequenceEvent&& event);
   // Wakes the threads for all that was posted since.
   void flush();
 

@@ -1,17 +1,26 @@
 #include "fair_shares.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace omnibus {
 
 size_t FairShares::tenant_of(const std::string& name) {
   const auto [it, is_new] = index_of_.try_emplace(config_.enabled ? name : std::string(), tenants_.size());
   if (is_new) {
-    Tenant& tenant = tenants_.emplace_back();
-    const auto weight = config_.weights.find(name);
-    if (weight != config_.weights.end()) tenant.weight = weight->second;
+    tenants_.emplace_back().weight = weight_of(it->first);
   }
   return it->second;
+}
+
+double FairShares::weight_of(const std::string& name) const {
+  const auto weight = config_.weights.find(name);
+  return weight == config_.weights.end() ? 1 : weight->second;
+}
+
+void FairShares::configure(FairSharing config) {
+  config_ = std::move(config);
+  for (const auto& [name, index] : index_of_) tenants_[index].weight = weight_of(name);
 }
 
 void FairShares::queue_began(size_t tenant) {

@@ -17,6 +17,8 @@ class FairShares {
  public:
   explicit FairShares(FairSharing config) : config_(std::move(config)) {}
 
+  // Holds for requests that come from now on; weights of known tenants at once. What was served stays served.
+  void configure(FairSharing config);
   bool enabled() const { return config_.enabled; }
   // The tenant's index; one and the same for all when sharing is off.
   size_t tenant_of(const std::string& name);
@@ -33,7 +35,9 @@ class FairShares {
     double service = 0;  // tokens / weight
     bool queued = false;
   };
-  const FairSharing config_;
+  double weight_of(const std::string& name) const;
+
+  FairSharing config_;
   std::map<std::string, size_t> index_of_;
   std::vector<Tenant> tenants_;
   double last_service_ = 0;  // of the tenant whose queue emptied last

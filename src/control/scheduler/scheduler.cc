@@ -158,6 +158,8 @@ int32_t Scheduler::finish(RequestId id, int32_t n_tokens) {
   return surplus;
 }
 
+void Scheduler::set_fair_sharing(FairSharing sharing) { shares_->configure(std::move(sharing)); }
+
 std::vector<SequenceEvent> Scheduler::expire() {
   std::vector<SequenceEvent> events;
   const MonotonicNs now = clock_->now_ns();

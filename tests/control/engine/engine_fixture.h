@@ -87,9 +87,11 @@ struct EngineFixture {
     options.vocab_size = tokenizer->vocab_size();
     options.max_rows = c.max_num_seqs;
     options.max_tokens_per_step = c.max_num_batched_tokens;
+    auto worker = std::make_unique<fakes::FakeWorker>(std::move(options));
+    auto executor = c.async_scheduling ? make_threaded_executor(std::move(worker))
+                                       : make_uniproc_executor(std::move(worker));
     auto started =
-        AsyncEngine::start(c, make_uniproc_executor(std::make_unique<fakes::FakeWorker>(std::move(options))),
-                           tokenizer, &metrics, clock != nullptr ? clock : &steady);
+        AsyncEngine::start(c, std::move(executor), tokenizer, &metrics, clock != nullptr ? clock : &steady);
     status = started.status();
     if (started.ok()) engine = std::move(started).value();
   }

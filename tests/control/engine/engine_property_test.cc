@@ -71,7 +71,12 @@ double metric(const std::string& exposition, const std::string& line_start) {
   return sum;
 }
 
-TEST(EngineProperty, RandomRequestsGetExactlyTheirTokens) {
+// Inline, and with the next step planned while one runs.
+class EngineProperty : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(AsyncScheduling, EngineProperty, testing::Bool(),
+                         [](const auto& test) { return test.param ? "on" : "off"; });
+
+TEST_P(EngineProperty, RandomRequestsGetExactlyTheirTokens) {
   constexpr uint32_t kSeed = 20240607;
   SCOPED_TRACE("seed " + std::to_string(kSeed));
   fakes::FakeWorkerOptions options;
@@ -80,6 +85,7 @@ TEST(EngineProperty, RandomRequestsGetExactlyTheirTokens) {
   config.text_threads = 2;
   config.max_num_batched_tokens = 24;
   config.max_waiting_requests = 64;
+  config.async_scheduling = GetParam();
   EngineFixture f(options, config);
   ASSERT_TRUE(f.status.ok());
   std::vector<std::vector<Submitted>> submitted(4);
@@ -131,7 +137,7 @@ TEST(EngineProperty, RandomRequestsGetExactlyTheirTokens) {
 }
 
 // Law 2: alone = in a batch of 32 = any chunk size = one or three text threads.
-TEST(EngineProperty, OneRequestOneAnswer) {
+TEST_P(EngineProperty, OneRequestOneAnswer) {
   std::map<uint64_t, std::string> reference;
   for (int32_t chunk : {64, 33, 512}) {
     for (int32_t blocks : {400, 24}) {
@@ -139,6 +145,7 @@ TEST(EngineProperty, OneRequestOneAnswer) {
       options.num_blocks = blocks;
       EngineConfig config = EngineFixture::default_config();
       config.max_num_seqs = 32;
+      config.async_scheduling = GetParam();
       config.max_num_batched_tokens = chunk;
       config.text_threads = chunk == 33 ? 3 : 1;
       EngineFixture f(options, config);

@@ -110,6 +110,8 @@ class Scheduler {
   int32_t finish(RequestId id, int32_t n_tokens);
   // Forgets every cached prefix; blocks that requests hold stay theirs and are not found again.
   void reset_prefix_cache() { kv_->reset_prefix_cache(); }
+  // Shares for requests that come from now on; weights hold at once. Weights as create() wants them.
+  void set_fair_sharing(FairSharing sharing);
   // Ends every request whose deadline has passed (DEADLINE_EXCEEDED).
   std::vector<SequenceEvent> expire();
 
