@@ -83,7 +83,7 @@ class PackageList(unittest.TestCase):
         self.assertTrue(rows)
         for row in rows:
             self.assertEqual(len(row), 2, row)
-            self.assertIn(row[1], ("build", "test", "fuzz", "bench", "image"), row)
+            self.assertIn(row[1], ("build", "test", "fuzz", "bench", "soak", "image"), row)
         self.assertEqual(len({tuple(row) for row in rows}), len(rows), "a line stands there twice")
 
     def test_installer_has_nothing_to_do_where_everything_is_there(self):
