@@ -23,6 +23,8 @@
 namespace omnibus {
 namespace {
 
+constexpr double kStepTarget = 0.2;  // seconds
+
 Numerics numerics_of(NumericsOption option) {
   return option == NumericsOption::kF32 ? Numerics::kF32 : Numerics::kFast;
 }
@@ -76,6 +78,8 @@ EngineConfig engine_config_of(const EngineOptions& options, int32_t max_model_le
   config.prefix_caching = options.enable_prefix_caching;
   // With a core or two the worker has no time to give to a thread beside it.
   config.async_scheduling = options.async_scheduling.value_or(available_cores() > 2);
+  // Who sets the budget of a step decides on its length, too.
+  if (!options.max_num_batched_tokens) config.step_target_s = kStepTarget;
   config.step_timeout_s = options.step_timeout_s;
   return config;
 }

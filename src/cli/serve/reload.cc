@@ -35,6 +35,7 @@ ServeConfig reloadable_part(const ServeConfig& running, const ServeConfig& fresh
   out.http.drain_timeout_s = fresh.http.drain_timeout_s;
   out.max_waiting_requests = fresh.max_waiting_requests;
   out.max_waiting_tokens = fresh.max_waiting_tokens;
+  out.fair_sharing = fresh.fair_sharing;
   out.log.level = fresh.log.level;
   out.served_model_names = fresh.served_model_names;
   out.any_model = fresh.any_model;

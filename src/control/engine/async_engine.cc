@@ -189,6 +189,7 @@ class AsyncEngineImpl final : public AsyncEngine {
     parts.clock = clock_;
     parts.vocab_size = tokenizer_->vocab_size();
     parts.max_steps_in_flight = steps_in_flight(config_, *executor_);
+    parts.step_target_ns = static_cast<int64_t>(config_.step_target_s * 1e9);
     parts.step_timeout_ns = static_cast<int64_t>(config_.step_timeout_s * 1e9);
     parts.check_integrity = config_.check_integrity;
     return parts;

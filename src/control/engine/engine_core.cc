@@ -135,6 +135,7 @@ StatusOr<std::vector<SequenceEvent>> EngineCore::take_oldest() {
   watch_oldest(now);
   const int64_t duration_ns = now - std::max(step.launched_ns, last_completed_ns_);
   cost_.observe(step.load, duration_ns);
+  if (cost_.fitted()) p_.scheduler->set_step_target(cost_.cost(), p_.step_target_ns);
   last_completed_ns_ = now;
   OMNIBUS_RETURN_IF_ERROR(check_tokens(*output, p_.vocab_size));
   OMNIBUS_ASSIGN_OR_RETURN(auto events, p_.scheduler->update_from_output(step.plan, *output));

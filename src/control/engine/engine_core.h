@@ -31,6 +31,7 @@ struct EngineCoreParts {
   const Clock* clock = nullptr;
   int32_t vocab_size = 0;
   int32_t max_steps_in_flight = 1;  // as the scheduler was told
+  int64_t step_target_ns = 0;       // of a prefill beside decodes; 0: no limit
   int64_t step_timeout_ns = 0;      // 0: from the predicted cost
   bool check_integrity = false;     // after every step
 };

@@ -8,6 +8,7 @@
 
 #include "fair_shares.h"
 #include "sequence.h"
+#include "step_budget.h"
 #include "waiting_queue.h"
 
 namespace omnibus {
@@ -56,9 +57,9 @@ void Scheduler::count_prefix_hit(Sequence& s, int32_t n_tokens) {
   prefix_cache_hits_ += n_tokens;
 }
 
-void Scheduler::admit_waiting(SchedulerOutput& plan, int32_t& budget) {
+void Scheduler::admit_waiting(SchedulerOutput& plan, StepBudget& budget) {
   std::vector<Sequence*> admitted;
-  while (num_running() < config_.max_num_seqs && budget > 0) {
+  while (num_running() < config_.max_num_seqs && budget.tokens() > 0) {
     Sequence* s = waiting_->next();
     if (s == nullptr || !admit(*s, plan, budget)) break;
     admitted.push_back(s);
@@ -69,11 +70,11 @@ void Scheduler::admit_waiting(SchedulerOutput& plan, int32_t& budget) {
 }
 
 // False, and nothing has changed, when budget or blocks do not reach.
-bool Scheduler::admit(Sequence& s, SchedulerOutput& plan, int32_t& budget) {
+bool Scheduler::admit(Sequence& s, SchedulerOutput& plan, StepBudget& budget) {
   if (kv_->gains() < s.retry_at) return false;  // as in the round before: spare the look-up
   const ComputedBlocks computed = find_prefix(s);
   s.planned = computed.n_tokens;
-  const int32_t chunk = clip_chunk(s, budget);
+  const int32_t chunk = prefill_chunk(s, budget);
   const SlotDemand demand{.n_computed = computed.n_tokens, .n_new = s.pending()};
   auto blocks = chunk > 0 ? kv_->allocate_slots(s.request.id, demand, computed) : std::nullopt;
   if (!blocks) {
@@ -96,8 +97,8 @@ bool Scheduler::admit(Sequence& s, SchedulerOutput& plan, int32_t& budget) {
     count_prefix_hit(s, computed.n_tokens);
   }
   plan.new_requests.push_back({s.request, {s.output().begin(), s.output().end()}});
+  budget.take(chunk, s.planned);
   add_row(plan, s, chunk, std::move(*blocks));
-  budget -= chunk;
   return true;
 }
 

@@ -7,8 +7,14 @@
 
 #include "fair_shares.h"
 #include "sequence.h"
+#include "step_budget.h"
 
 namespace omnibus {
+namespace {
+
+constexpr int32_t kLeastChunk = 16;  // tokens of a prompt that go beside decodes, however slow the machine
+
+}  // namespace
 
 SchedulerOutput Scheduler::schedule() {
   SchedulerOutput plan;
@@ -16,8 +22,9 @@ SchedulerOutput Scheduler::schedule() {
   plan.numerics = config_.numerics;
   if (steps_in_flight() >= config_.max_steps_in_flight) return plan;
   plan.rows.reserve(running_.size());
-  int32_t budget = config_.max_num_batched_tokens;
+  StepBudget budget(config_.max_num_batched_tokens);
   schedule_decodes(plan, budget);
+  if (step_target_ns_ > 0 && !plan.rows.empty()) budget.limit_time(step_cost_, step_target_ns_);
   schedule_prefills(plan, budget);
   // What was just preempted has no room yet, and nothing may overtake it.
   if (plan.preempted.empty()) admit_waiting(plan, budget);
@@ -59,24 +66,28 @@ void Scheduler::cut_drafts(Sequence& s, int64_t budget) const {
   if (s.drafts.size() > spare) s.drafts.resize(spare);
 }
 
-void Scheduler::schedule_decodes(SchedulerOutput& plan, int32_t& budget) {
+void Scheduler::schedule_decodes(SchedulerOutput& plan, StepBudget& budget) {
   const size_t rows = decode_rows_per_step();
   // Preemption takes from the back, so the requests before i stay where they are.
   for (size_t i = 0; i < running_.size() && plan.rows.size() < rows; ++i) {
     Sequence& s = *running_[i];
     if (!may_decode(s)) continue;
-    cut_drafts(s, budget - static_cast<int64_t>(running_.size() - i - 1) - (chunk_alignment_ - 1));
-    const int32_t chunk = clip_chunk(s, budget);
+    cut_drafts(s, budget.tokens() - static_cast<int64_t>(running_.size() - i - 1) - (chunk_alignment_ - 1));
+    const int32_t chunk = clip_chunk(s, budget.tokens());
     if (chunk == 0) continue;
     if (chunk < s.pending()) s.drafts.clear();
     auto blocks = grow(s, plan);
     if (!blocks) return;  // s was the last and had to go itself
     add_row(plan, s, chunk + static_cast<int32_t>(s.drafts.size()), std::move(*blocks));
-    budget -= plan.rows.back().n_tokens;
+    budget.take(plan.rows.back().n_tokens, plan.rows.back().base_computed);
   }
 }
 
-void Scheduler::schedule_prefills(SchedulerOutput& plan, int32_t& budget) {
+int32_t Scheduler::prefill_chunk(const Sequence& s, const StepBudget& budget) const {
+  return clip_chunk(s, budget.room(s.planned, std::max(kLeastChunk, chunk_alignment_)));
+}
+
+void Scheduler::schedule_prefills(SchedulerOutput& plan, StepBudget& budget) {
   std::vector<Sequence*> prefills;
   for (Sequence* s : running_)
     if (!s->decoding()) prefills.push_back(s);
@@ -86,10 +97,10 @@ void Scheduler::schedule_prefills(SchedulerOutput& plan, int32_t& budget) {
       return a->place.in_turn && shares_->service(a->tenant) < shares_->service(b->tenant);
     });
   for (Sequence* s : prefills) {
-    const int32_t chunk = clip_chunk(*s, budget);
+    const int32_t chunk = prefill_chunk(*s, budget);
     if (chunk == 0) continue;
+    budget.take(chunk, s->planned);
     add_row(plan, *s, chunk, {});
-    budget -= chunk;
   }
 }
 

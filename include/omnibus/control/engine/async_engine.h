@@ -38,6 +38,9 @@ struct EngineConfig {
   // Plan and launch the next step while the current one runs. Needs an executor of max_concurrent_batches()
   // > 1.
   bool async_scheduling = false;
+  // A prefill beside decodes is cut so that the step is predicted to take no longer, in seconds; 0: no such
+  // limit.
+  double step_target_s = 0;
   double step_timeout_s = 0;  // a step that takes longer is a stall; 0: from the predicted cost of steps
   int32_t text_threads = 1;
   Numerics numerics = Numerics::kFast;

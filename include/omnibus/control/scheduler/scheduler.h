@@ -32,6 +32,7 @@
 #include "omnibus/contract/request/request_output.h"
 #include "omnibus/contract/step/model_runner_output.h"
 #include "omnibus/contract/step/scheduler_output.h"
+#include "omnibus/contract/step/step_cost.h"
 #include "omnibus/control/kv_cache/kv_cache_manager.h"
 
 namespace omnibus {
@@ -68,6 +69,7 @@ struct SchedulerConfig {
 };
 
 class FairShares;
+class StepBudget;
 
 // What one step (or an abort) means for one request.
 struct SequenceEvent {
@@ -115,6 +117,12 @@ class Scheduler {
   // Ends every request whose deadline has passed (DEADLINE_EXCEEDED).
   std::vector<SequenceEvent> expire();
 
+  // From now on a prefill beside decodes is cut so that the step is predicted to take `target_ns` at most
+  // (StepBudget): tokens of answers do not wait long for the prompts of others. 0: no such limit.
+  void set_step_target(const StepCost& cost, int64_t target_ns) {
+    step_cost_ = cost;
+    step_target_ns_ = target_ns;
+  }
   // The next step, to be executed after all earlier ones. Without rows (nothing can run, or everything that
   // can is in flight) it is none and must not be executed.
   SchedulerOutput schedule();
@@ -145,17 +153,18 @@ class Scheduler {
   Scheduler(const SchedulerConfig& config, const KVCacheConfig& kv, std::unique_ptr<KVCacheManager> manager,
             const Clock* clock);
   // schedule_step.cc
-  void schedule_decodes(SchedulerOutput& plan, int32_t& budget);
+  void schedule_decodes(SchedulerOutput& plan, StepBudget& budget);
   bool may_decode(const Sequence& sequence) const;
   size_t decode_rows_per_step() const;
   void cut_drafts(Sequence& sequence, int64_t budget) const;
-  void schedule_prefills(SchedulerOutput& plan, int32_t& budget);
+  void schedule_prefills(SchedulerOutput& plan, StepBudget& budget);
   // Tokens that may be computed now: within the budget, cut at the alignment.
   int32_t clip_chunk(const Sequence& sequence, int32_t budget) const;
+  int32_t prefill_chunk(const Sequence& sequence, const StepBudget& budget) const;
   void add_row(SchedulerOutput& plan, Sequence& sequence, int32_t n_tokens, GroupBlocks new_blocks);
   // admission.cc
-  void admit_waiting(SchedulerOutput& plan, int32_t& budget);
-  bool admit(Sequence& sequence, SchedulerOutput& plan, int32_t& budget);
+  void admit_waiting(SchedulerOutput& plan, StepBudget& budget);
+  bool admit(Sequence& sequence, SchedulerOutput& plan, StepBudget& budget);
   ComputedBlocks find_prefix(Sequence& sequence) const;
   void count_prefix_hit(Sequence& sequence, int32_t n_tokens);
   void extend_keys(Sequence& sequence, int32_t n_tokens) const;
@@ -191,6 +200,8 @@ class Scheduler {
   std::deque<uint64_t> in_flight_;   // steps planned and not updated, oldest first
   uint64_t next_seq_ = 1;
   uint64_t next_arrival_ = 1;
+  StepCost step_cost_;
+  int64_t step_target_ns_ = 0;
   int64_t num_preemptions_ = 0;
   int64_t prefix_cache_queries_ = 0;
   int64_t prefix_cache_hits_ = 0;
