@@ -68,6 +68,14 @@ def test_generate_is_what_http_says(server, client):
             assert mine.first.id.startswith("cmpl-") and abs(mine.first.created - time.time()) < 60
 
 
+@pytest.mark.parametrize("max_tokens", [1, 2])
+def test_a_short_answer_in_a_stream_ends(server, client, max_tokens):
+    """Its only update, its end and the usage are there at once."""
+    for _ in range(10):
+        mine = client.generate("the bus goes from town to the sea " * 4, max_tokens=max_tokens, stream=True)
+        assert mine[0].text and mine.usage.completion_tokens in (1, 2)
+
+
 def test_chat_is_what_http_says(server, client):
     for prompt in ("hello", "greet"):
         mine = client.chat(prompt, max_tokens=20, seed=7)

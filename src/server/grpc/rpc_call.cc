@@ -297,7 +297,6 @@ void RpcCall::set_outcome(std::string_view status_bytes) {
 
 void RpcCall::pump() {
   enum class Step { kNone, kRead, kWrite, kWriteLast, kFinish } step = Step::kNone;
-  grpc::WriteOptions options;
   {
     std::lock_guard lock(mutex_);
     if (writing_ || finishing_ || (reading_ && !ended_ && !gone_)) return;
@@ -311,7 +310,6 @@ void RpcCall::pump() {
       queued_bytes_ -= in_flight_bytes_;
       queue_.pop_front();
       step = ended_ && queue_.empty() ? Step::kWriteLast : Step::kWrite;
-      if (!queue_.empty()) options.set_buffer_hint();
     } else if (ended_) {
       step = Step::kFinish;
     } else if (std::exchange(read_next_, false)) {
@@ -324,16 +322,17 @@ void RpcCall::pump() {
       wait_limit_ = state_->config.stall_timeout;
     }
   }
-  // Outside the lock: what gRPC calls back for one operation may come before it returns.
+  // Outside the lock: what gRPC calls back for one operation may come before it returns. No buffer hints: gRPC
+  // 1.51 never completes a first message that carries one, and the call hangs.
   switch (step) {
     case Step::kNone:
       return;
     case Step::kRead:
       return read_request();
     case Step::kWrite:
-      return StartWrite(&write_buffer_, options);
+      return StartWrite(&write_buffer_);
     case Step::kWriteLast:
-      return StartWriteAndFinish(&write_buffer_, options, outcome_);
+      return StartWriteAndFinish(&write_buffer_, grpc::WriteOptions(), outcome_);
     case Step::kFinish:
       return Finish(outcome_);
   }
