@@ -98,7 +98,7 @@ class GrpcServerImpl final : public GrpcServer {
  public:
   GrpcServerImpl(std::shared_ptr<RpcServerState> state, std::unique_ptr<HealthService> health)
       : state_(std::move(state)), health_(std::move(health)), service_(state_) {}
-  ~GrpcServerImpl() override { stop(std::chrono::milliseconds(0)); }
+  ~GrpcServerImpl() override;
 
   Status listen();
   uint16_t port() const override { return static_cast<uint16_t>(port_); }
@@ -119,6 +119,13 @@ class GrpcServerImpl final : public GrpcServer {
   bool stopping_ = false;
   std::thread ticker_;
 };
+
+// Replies that somebody still has share the state, and what serves goes with the server nevertheless.
+GrpcServerImpl::~GrpcServerImpl() {
+  stop(std::chrono::milliseconds(0));
+  std::lock_guard lock(state_->mutex);
+  state_->site.reset();
+}
 
 void GrpcServerImpl::replace(GrpcSite site) {
   std::shared_ptr<const GrpcSite> next = std::make_shared<GrpcSite>(std::move(site));

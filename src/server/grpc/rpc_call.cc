@@ -383,6 +383,8 @@ void RpcCall::OnDone() {
             {{"method", method_ != nullptr ? method_->path.substr(1) : "none"}, {"code", name_of(code)}})
         .add();
   }
+  method_ = nullptr;
+  site_.reset();
   const auto last = std::move(self_);
 }
 

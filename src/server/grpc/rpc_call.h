@@ -89,10 +89,12 @@ class RpcCall final : public grpc::ServerGenericBidiReactor, public std::enable_
   void set_outcome(std::string_view status_bytes);
 
   const std::shared_ptr<RpcServerState> state_;
-  const std::shared_ptr<const GrpcSite> site_;         // that it came to
+  // That it came to; until OnDone. A reply may be kept beyond the server, and must not keep the handlers
+  // then.
+  std::shared_ptr<const GrpcSite> site_;
   grpc::GenericCallbackServerContext* const context_;  // until OnDone
   std::shared_ptr<RpcCall> self_;                      // until OnDone
-  const RpcMethod* method_ = nullptr;                  // null: there is none of this name
+  const RpcMethod* method_ = nullptr;                  // of the site; null: there is none of this name
   std::optional<int64_t> deadline_ns_;
   HttpRequest request_;                          // all but the body, kept when there may be several
   grpc::ByteBuffer read_buffer_, write_buffer_;  // of the operation that runs

@@ -1,0 +1,126 @@
+#include "omnibus/server/grpc/grpc_server.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <gtest/gtest.h>
+
+#include "omnibus/base/common/metrics.h"
+
+#include "rpc_call.h"
+
+namespace omnibus {
+namespace {
+
+constexpr auto kHangLimit = std::chrono::seconds(20);
+constexpr const char* kMethod = "/test.Test/Keep";
+
+struct Answer {
+  grpc::Status status;
+  std::multimap<std::string, std::string> trailers;
+};
+
+// One call on a connection of its own, begun now.
+class TestCall {
+ public:
+  TestCall(uint16_t port, const std::string& path)
+      : stub_(grpc::CreateChannel("127.0.0.1:" + std::to_string(port), grpc::InsecureChannelCredentials())) {
+    const grpc::Slice slice(std::string("request"));
+    request_ = grpc::ByteBuffer(&slice, 1);
+    stub_.UnaryCall(&context_, path, {}, &request_, &response_,
+                    [this](grpc::Status status) { done_.set_value(std::move(status)); });
+  }
+  ~TestCall() {
+    context_.TryCancel();
+    if (future_.valid()) future_.wait();
+  }
+  TestCall(const TestCall&) = delete;
+  TestCall& operator=(const TestCall&) = delete;
+
+  Answer wait() {
+    if (future_.wait_for(kHangLimit) != std::future_status::ready) {
+      return {grpc::Status(grpc::StatusCode::UNKNOWN, "no answer came"), {}};
+    }
+    Answer answer{future_.get(), {}};
+    for (const auto& [name, value] : context_.GetServerTrailingMetadata()) {
+      answer.trailers.emplace(std::string(name.data(), name.size()), std::string(value.data(), value.size()));
+    }
+    return answer;
+  }
+
+ private:
+  grpc::GenericStub stub_;
+  grpc::ClientContext context_;
+  grpc::ByteBuffer request_, response_;
+  std::promise<grpc::Status> done_;
+  std::future<grpc::Status> future_ = done_.get_future();
+};
+
+// A server with one method whose handler keeps each reply and answers none.
+class GrpcServerTest : public testing::Test {
+ protected:
+  void start(GrpcServerConfig config = {}) {
+    auto table = std::make_shared<RpcTable>();
+    auto pool = std::make_shared<int>();  // what handlers share, as they do the text pool
+    pool_ = pool;
+    table->methods.emplace(
+        kMethod, RpcMethod(kMethod, Scope::kPublic, [this, pool](HttpRequest request, const ReplyPtr& reply) {
+          std::lock_guard lock(mutex_);
+          deadline_ns_ = request.deadline_ns;
+          replies_.push_back(reply);
+          came_.notify_all();
+        }));
+    GrpcSite site;
+    site.methods = std::move(table);
+    site.auth = std::make_shared<Authenticator>(std::span<const ApiKey>(), true);
+    auto server = GrpcServer::start(config, std::move(site), &lifecycle_, &metrics_);
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+
+  bool wait_for_replies(size_t count) {
+    std::unique_lock lock(mutex_);
+    return came_.wait_for(lock, kHangLimit, [&] { return replies_.size() >= count; });
+  }
+
+  Lifecycle lifecycle_;
+  MetricsRegistry metrics_;
+  std::mutex mutex_;
+  std::condition_variable came_;
+  std::vector<ReplyPtr> replies_;
+  std::optional<int64_t> deadline_ns_;
+  std::weak_ptr<int> pool_;
+  std::unique_ptr<GrpcServer> server_;
+};
+
+// Handlers keep the text pool, whose jobs keep replies: were a reply to keep its handler, the pool would
+// outlive the engine that its jobs use, and be let go of by a thread of its own.
+TEST_F(GrpcServerTest, AReplyDoesNotKeepItsHandler) {
+  start();
+  TestCall call(server_->port(), kMethod);
+  ASSERT_TRUE(wait_for_replies(1));
+  EXPECT_FALSE(pool_.expired());
+  server_->stop(std::chrono::milliseconds(0));
+  EXPECT_NE(call.wait().status.error_code(), grpc::StatusCode::OK);
+  server_.reset();
+  EXPECT_TRUE(pool_.expired());
+  // What is still answered goes nowhere.
+  replies_.front()->send(HttpResponse());
+  replies_.clear();
+}
+
+}  // namespace
+}  // namespace omnibus
