@@ -12,6 +12,7 @@
 #include "omnibus/base/common/log.h"
 #include "omnibus/base/common/trace_context.h"
 
+#include "http/deadline_header.h"
 #include "http/request_reader.h"
 #include "rpc_error.h"
 #include "rpc_frame.h"
@@ -34,11 +35,13 @@ std::vector<std::pair<std::string, std::string>> headers_of(
   return headers;
 }
 
-// On the clock of `now`.
-std::optional<int64_t> deadline_of(const grpc::GenericCallbackServerContext& context, MonotonicNs now) {
+// On the clock of `now`. A wait that is as good as endless is cut to the longest.
+std::optional<int64_t> call_deadline(const grpc::GenericCallbackServerContext& context, MonotonicNs now) {
   const gpr_timespec deadline = context.raw_deadline();
   if (gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) == 0) return std::nullopt;
   const gpr_timespec left = gpr_time_sub(deadline, gpr_now(deadline.clock_type));
+  if (left.tv_sec >= kLongestWait.count()) return now + std::chrono::nanoseconds(kLongestWait).count();
+  if (left.tv_sec < 0) return now;
   return now + left.tv_sec * 1'000'000'000 + left.tv_nsec;
 }
 
@@ -105,7 +108,7 @@ RpcCall::RpcCall(std::shared_ptr<RpcServerState> state, std::shared_ptr<const Gr
   request_.path = context_->method();
   request_.headers = headers_of(*context_);
   request_.request_id = request_id_for(request_.header("x-request-id"));
-  deadline_ns_ = deadline_of(*context_, state_->clock.now_ns());
+  deadline_ns_ = call_deadline(*context_, state_->clock.now_ns());
   request_.deadline_ns = deadline_ns_;
   if (request_.count_header("traceparent") == 1) {
     request_.trace_id = trace_id_of(request_.header("traceparent"));

@@ -36,10 +36,11 @@ struct Answer {
 // One call on a connection of its own, begun now.
 class TestCall {
  public:
-  TestCall(uint16_t port, const std::string& path)
+  TestCall(uint16_t port, const std::string& path, std::optional<gpr_timespec> deadline = {})
       : stub_(grpc::CreateChannel("127.0.0.1:" + std::to_string(port), grpc::InsecureChannelCredentials())) {
     const grpc::Slice slice(std::string("request"));
     request_ = grpc::ByteBuffer(&slice, 1);
+    if (deadline) context_.set_deadline(*deadline);
     stub_.UnaryCall(&context_, path, {}, &request_, &response_,
                     [this](grpc::Status status) { done_.set_value(std::move(status)); });
   }
@@ -120,6 +121,32 @@ TEST_F(GrpcServerTest, AReplyDoesNotKeepItsHandler) {
   // What is still answered goes nowhere.
   replies_.front()->send(HttpResponse());
   replies_.clear();
+}
+
+// Which of the client's times come as which: also those that do not fit into nanoseconds.
+TEST_F(GrpcServerTest, DeadlinesAreAtMostAWeek) {
+  start();
+  const SteadyClock clock;
+  constexpr int64_t kSecond = 1'000'000'000, kWeek = 7 * 24 * 3600;
+  size_t calls = 0;
+  for (const int64_t seconds :
+       {int64_t{600}, kWeek - 60, kWeek + 60, int64_t{9'300'000'000}, int64_t{99'999'999} * 3600}) {
+    const MonotonicNs before = clock.now_ns();
+    const TestCall call(
+        server_->port(), kMethod,
+        gpr_time_add(gpr_now(GPR_CLOCK_REALTIME), gpr_time_from_seconds(seconds, GPR_TIMESPAN)));
+    ASSERT_TRUE(wait_for_replies(++calls)) << seconds;
+    std::lock_guard lock(mutex_);
+    // gRPC sends them rounded up, the largest by hours.
+    const int64_t sent = std::min(kWeek, seconds);
+    ASSERT_TRUE(deadline_ns_.has_value()) << seconds;
+    EXPECT_GE(*deadline_ns_, before + (sent - 1) * kSecond) << seconds;
+    EXPECT_LE(*deadline_ns_, clock.now_ns() + std::min(kWeek, sent + 3600) * kSecond) << seconds;
+  }
+  const TestCall call(server_->port(), kMethod);
+  ASSERT_TRUE(wait_for_replies(++calls));
+  std::lock_guard lock(mutex_);
+  EXPECT_FALSE(deadline_ns_.has_value());
 }
 
 }  // namespace
