@@ -28,7 +28,6 @@ constexpr int kPingAfterMs = 60'000, kPingTimeoutMs = 20'000;
 constexpr int kHandshakeTimeoutMs = 10'000;
 constexpr int kIdleConnectionMs = 300'000;
 constexpr unsigned kCertificateRefreshSeconds = 5;
-constexpr auto kTick = std::chrono::milliseconds(250);
 
 // gRPC's own remarks are about what peers did; a peer must not be able to fill our log.
 void log_of_grpc(gpr_log_func_args* args) {
@@ -154,7 +153,8 @@ Status GrpcServerImpl::listen() {
 // Looks after what no event tells: clients that do nothing, and the engine's health.
 void GrpcServerImpl::tick() {
   std::unique_lock lock(mutex_);
-  while (!stop_ticking_.wait_for(lock, kTick, [this] { return stopping_; })) {
+  while (!stop_ticking_.wait_for(lock, AwakeClock::kTick, [this] { return stopping_; })) {
+    const AwakeClock::TimePoint now = state_->clock.now();
     std::vector<std::shared_ptr<RpcCall>> calls;
     {
       std::lock_guard calls_lock(state_->mutex);
@@ -162,7 +162,6 @@ void GrpcServerImpl::tick() {
         if (auto call = weak.lock()) calls.push_back(std::move(call));
       }
     }
-    const MonotonicNs now = state_->clock.now_ns();
     for (const auto& call : calls) call->check_progress(now);
     health_->poll();
   }
@@ -178,7 +177,7 @@ void GrpcServerImpl::stop(std::chrono::milliseconds limit) {
   begin_drain();
   health_->end_watches();
   server_->Shutdown(
-      gpr_time_add(gpr_now(GPR_CLOCK_REALTIME), gpr_time_from_millis(limit.count(), GPR_TIMESPAN)));
+      gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(limit.count(), GPR_TIMESPAN)));
   server_->Wait();
   {
     std::lock_guard lock(mutex_);

@@ -108,7 +108,7 @@ RpcCall::RpcCall(std::shared_ptr<RpcServerState> state, std::shared_ptr<const Gr
   request_.path = context_->method();
   request_.headers = headers_of(*context_);
   request_.request_id = request_id_for(request_.header("x-request-id"));
-  deadline_ns_ = call_deadline(*context_, state_->clock.now_ns());
+  deadline_ns_ = call_deadline(*context_, state_->engine_clock.now_ns());
   request_.deadline_ns = deadline_ns_;
   if (request_.count_header("traceparent") == 1) {
     request_.trace_id = trace_id_of(request_.header("traceparent"));
@@ -137,7 +137,7 @@ void RpcCall::read_request() {
     if (!requested_) {  // between the requests of one call a client may take its time
       const auto earned = std::chrono::seconds(state_->config.max_message_bytes / kSlowestBodyBytesPerSecond);
       wait_limit_ = state_->config.body_timeout + earned;
-      waits_since_ = state_->clock.now_ns();
+      waits_since_ = state_->clock.now();
     }
   }
   StartRead(&read_buffer_);
@@ -148,7 +148,7 @@ void RpcCall::OnReadDone(bool ok) {
   {
     std::lock_guard lock(mutex_);
     reading_ = false;
-    waits_since_ = 0;
+    waits_since_.reset();
     first = !std::exchange(requested_, requested_ || ok);
     awaited_ = ok;
     if (!ok && !first) ended_ = true;  // the client has no more requests
@@ -323,7 +323,7 @@ void RpcCall::pump() {
     writing_ = step == Step::kWrite || step == Step::kWriteLast;
     finishing_ = step == Step::kFinish || step == Step::kWriteLast;
     if (writing_ || finishing_) {
-      waits_since_ = state_->clock.now_ns();
+      waits_since_ = state_->clock.now();
       wait_limit_ = state_->config.stall_timeout;
     }
   }
@@ -346,7 +346,7 @@ void RpcCall::OnWriteDone(bool ok) {
   {
     std::lock_guard lock(mutex_);
     writing_ = false;
-    waits_since_ = 0;
+    waits_since_.reset();
     in_flight_bytes_ = 0;
   }
   if (!ok) return OnCancel();
@@ -376,7 +376,7 @@ void RpcCall::OnDone() {
     std::lock_guard lock(mutex_);
     done_ = true;
     on_gone_ = nullptr;
-    const bool late = deadline_ns_ && state_->clock.now_ns() >= *deadline_ns_;
+    const bool late = deadline_ns_ && state_->engine_clock.now_ns() >= *deadline_ns_;
     const auto code = !gone_ ? outcome_.error_code()
                       : late ? grpc::StatusCode::DEADLINE_EXCEEDED
                              : grpc::StatusCode::CANCELLED;
@@ -391,10 +391,10 @@ void RpcCall::OnDone() {
   const auto last = std::move(self_);
 }
 
-void RpcCall::check_progress(MonotonicNs now) {
+void RpcCall::check_progress(AwakeClock::TimePoint now) {
   std::lock_guard lock(mutex_);
-  if (done_ || waits_since_ == 0 || now - waits_since_ < wait_limit_.count()) return;
-  waits_since_ = 0;
+  if (done_ || !waits_since_ || now - *waits_since_ < wait_limit_) return;
+  waits_since_.reset();
   // OnDone waits for the lock, so the context is still there.
   context_->TryCancel();
 }

@@ -21,6 +21,7 @@
 #include "omnibus/base/common/metrics.h"
 #include "omnibus/server/grpc/grpc_server.h"
 
+#include "http/awake_clock.h"
 #include "http/byte_budget.h"
 #include "rpc_method.h"
 
@@ -39,7 +40,8 @@ struct RpcServerState {
 
   const GrpcServerConfig config;
   const std::shared_ptr<ByteBudget> bodies;
-  const SteadyClock clock;
+  AwakeClock clock;  // of time-outs
+  const SteadyClock engine_clock;
   MetricsRegistry* metrics = nullptr;
   std::unordered_map<std::string, RpcMethod> own_methods;  // health and reflection, by path
   std::atomic<bool> draining{false};
@@ -67,7 +69,7 @@ class RpcCall final : public grpc::ServerGenericBidiReactor, public std::enable_
   void abandon();
 
   // Ends the call if its client has neither sent its request nor taken a message for too long.
-  void check_progress(MonotonicNs now);
+  void check_progress(AwakeClock::TimePoint now);
 
  private:
   // On gRPC's threads.
@@ -104,7 +106,7 @@ class RpcCall final : public grpc::ServerGenericBidiReactor, public std::enable_
   size_t queued_bytes_ = 0, in_flight_bytes_ = 0;
   grpc::Status outcome_;
   std::function<void()> on_gone_;
-  MonotonicNs waits_since_ = 0;  // of a read or write that runs; 0: none does
+  std::optional<AwakeClock::TimePoint> waits_since_;  // of a read or write that runs
   std::chrono::nanoseconds wait_limit_{0};
   bool reading_ = false, writing_ = false, finishing_ = false, done_ = false;
   bool requested_ = false;  // a request has come
