@@ -88,11 +88,13 @@ RpcCall* RpcCall::open(std::shared_ptr<RpcServerState> state, grpc::GenericCallb
   }
   const auto call = std::make_shared<RpcCall>(std::move(state), std::move(site), context);
   call->self_ = call;
+  bool room = false;
   {
     std::lock_guard lock(call->state_->mutex);
+    room = call->state_->calls.size() < static_cast<size_t>(call->state_->config.max_calls);
     call->state_->calls.emplace(call.get(), call);
   }
-  const Status admitted = call->admit();
+  const Status admitted = call->admit(room);
   if (admitted.ok()) {
     call->read_request();
   } else {
@@ -119,7 +121,8 @@ RpcCall::RpcCall(std::shared_ptr<RpcServerState> state, std::shared_ptr<const Gr
 }
 
 // What can be decided without the request's message.
-Status RpcCall::admit() {
+Status RpcCall::admit(bool room) {
+  if (!room) return rpc_overload("There are too many calls at once");
   // A method that does not exist is nobody's business without a key either.
   const Scope scope = method_ != nullptr ? method_->scope : Scope::kInference;
   OMNIBUS_ASSIGN_OR_RETURN(request_.tenant, site_->auth->check(scope, request_));

@@ -78,7 +78,7 @@ class RpcCall final : public grpc::ServerGenericBidiReactor, public std::enable_
   void OnCancel() override;
   void OnDone() override;
 
-  Status admit();
+  Status admit(bool room);
   void read_request();
   void handle(std::string body);
   void finish(const HttpResponse& error);

@@ -21,6 +21,7 @@
 #include "omnibus/base/common/metrics.h"
 
 #include "rpc_call.h"
+#include "rpc_error.h"
 
 namespace omnibus {
 namespace {
@@ -92,9 +93,9 @@ class GrpcServerTest : public testing::Test {
     server_ = *std::move(server);
   }
 
-  bool wait_for_replies(size_t count) {
+  bool wait_for_replies(size_t count, std::chrono::milliseconds limit = kHangLimit) {
     std::unique_lock lock(mutex_);
-    return came_.wait_for(lock, kHangLimit, [&] { return replies_.size() >= count; });
+    return came_.wait_for(lock, limit, [&] { return replies_.size() >= count; });
   }
 
   Lifecycle lifecycle_;
@@ -121,6 +122,31 @@ TEST_F(GrpcServerTest, AReplyDoesNotKeepItsHandler) {
   // What is still answered goes nowhere.
   replies_.front()->send(HttpResponse());
   replies_.clear();
+}
+
+TEST_F(GrpcServerTest, OpenCallsAreBounded) {
+  start({.max_calls = 3});
+  std::vector<std::unique_ptr<TestCall>> calls;
+  for (size_t i = 1; i <= 3; ++i) {
+    calls.push_back(std::make_unique<TestCall>(server_->port(), kMethod));
+    ASSERT_TRUE(wait_for_replies(i));
+  }
+  const Answer refused = TestCall(server_->port(), kMethod).wait();
+  EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(refused.trailers.count("grpc-retry-pushback-ms"), 1U);
+  {
+    std::lock_guard lock(mutex_);
+    replies_.front()->send(rpc_message("done"));
+  }
+  EXPECT_TRUE(calls.front()->wait().status.ok());
+  // The place is free when the server, too, is done with that call.
+  const auto limit = std::chrono::steady_clock::now() + kHangLimit;
+  bool taken = false;
+  while (!taken && std::chrono::steady_clock::now() < limit) {
+    calls.front() = std::make_unique<TestCall>(server_->port(), kMethod);
+    taken = wait_for_replies(4, std::chrono::milliseconds(200));
+  }
+  EXPECT_TRUE(taken);
 }
 
 // Which of the client's times come as which: also those that do not fit into nanoseconds.
