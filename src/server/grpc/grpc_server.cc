@@ -200,9 +200,8 @@ StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::start(const GrpcServerConfig& 
                                                         const Lifecycle* lifecycle,
                                                         MetricsRegistry* metrics) {
   gpr_set_log_function(log_of_grpc);
-  auto state = std::make_shared<RpcServerState>(config);
+  auto state = std::make_shared<RpcServerState>(config, metrics);
   auto health = make_health_service(lifecycle);
-  state->metrics = metrics;
   add_methods(health->methods(), state->own_methods);
   add_methods(reflection_methods(), state->own_methods);
   auto server = std::make_unique<GrpcServerImpl>(std::move(state), std::move(health));

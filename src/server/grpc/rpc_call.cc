@@ -1,6 +1,5 @@
 #include "rpc_call.h"
 
-#include <array>
 #include <exception>
 #include <utility>
 #include <vector>
@@ -55,16 +54,6 @@ std::string bytes_of(grpc::ByteBuffer& buffer) {
   }
   buffer.Clear();
   return bytes;
-}
-
-const char* name_of(grpc::StatusCode code) {
-  static constexpr std::array kNames = {
-      "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
-      "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
-      "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
-      "DATA_LOSS", "UNAUTHENTICATED"};
-  const auto index = static_cast<size_t>(code);
-  return index < kNames.size() ? kNames[index] : "UNKNOWN";
 }
 
 const RpcMethod* find_method(const std::unordered_map<std::string, RpcMethod>& methods,
@@ -383,11 +372,7 @@ void RpcCall::OnDone() {
     const auto code = !gone_ ? outcome_.error_code()
                       : late ? grpc::StatusCode::DEADLINE_EXCEEDED
                              : grpc::StatusCode::CANCELLED;
-    state_->metrics
-        ->counter(
-            "omnibus_grpc_requests_total", "gRPC calls answered",
-            {{"method", method_ != nullptr ? method_->path.substr(1) : "none"}, {"code", name_of(code)}})
-        .add();
+    state_->metrics.count(method_ != nullptr ? std::string_view(method_->path).substr(1) : "none", code);
   }
   method_ = nullptr;
   site_.reset();

@@ -18,12 +18,12 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include "omnibus/base/common/clock.h"
-#include "omnibus/base/common/metrics.h"
 #include "omnibus/server/grpc/grpc_server.h"
 
 #include "http/awake_clock.h"
 #include "http/byte_budget.h"
 #include "rpc_method.h"
+#include "rpc_metrics.h"
 
 namespace omnibus {
 
@@ -35,14 +35,14 @@ class RpcCall;
 
 // Shared by the listener and its calls.
 struct RpcServerState {
-  explicit RpcServerState(const GrpcServerConfig& c)
-      : config(c), bodies(std::make_shared<ByteBudget>(c.max_buffered_bytes)) {}
+  RpcServerState(const GrpcServerConfig& c, MetricsRegistry* registry)
+      : config(c), bodies(std::make_shared<ByteBudget>(c.max_buffered_bytes)), metrics(registry) {}
 
   const GrpcServerConfig config;
   const std::shared_ptr<ByteBudget> bodies;
   AwakeClock clock;  // of time-outs
   const SteadyClock engine_clock;
-  MetricsRegistry* metrics = nullptr;
+  RpcMetrics metrics;
   std::unordered_map<std::string, RpcMethod> own_methods;  // health and reflection, by path
   std::atomic<bool> draining{false};
   std::mutex mutex;  // of what follows
