@@ -117,7 +117,7 @@ Status RpcCall::admit(bool room) {
   OMNIBUS_ASSIGN_OR_RETURN(request_.tenant, site_->auth->check(scope, request_));
   if (method_ == nullptr) return site_->elsewhere.ok() ? no_method(request_.path) : site_->elsewhere;
   if (scope != Scope::kPublic && state_->draining.load()) {
-    return absl::UnavailableError("The server is shutting down");
+    return rpc_unavailable("The server is shutting down");
   }
   return {};
 }
@@ -158,7 +158,7 @@ void RpcCall::handle(std::string body) {
   const auto reply = std::make_shared<RpcReply>(self_);
   const auto lease = std::make_shared<BodyLease>(state_->bodies);
   if (!lease->grow_to(body.size())) {
-    reply->send(render_rpc_error(absl::UnavailableError("There are too many requests at once"), {}));
+    reply->send(render_rpc_error(rpc_unavailable("There are too many requests at once"), {}));
     return;
   }
   HttpRequest request = method_->many_requests ? request_ : std::move(request_);

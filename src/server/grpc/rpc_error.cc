@@ -68,6 +68,12 @@ Status rpc_overload(std::string_view message) {
   return with_detail(absl::ResourceExhaustedError(message), detail);
 }
 
+Status rpc_unavailable(std::string_view message) {
+  ErrorDetail detail;
+  detail.retry_after_ms = kRetryAfterMs;
+  return with_detail(absl::UnavailableError(message), detail);
+}
+
 std::string rpc_status_bytes(const Status& error) {
   const ErrorDetail detail = error_detail(error);
   v1::ErrorDetail message;

@@ -74,12 +74,12 @@ class TestCall {
 // A server with one method whose handler keeps each reply and answers none.
 class GrpcServerTest : public testing::Test {
  protected:
-  void start(GrpcServerConfig config = {}) {
+  void start(GrpcServerConfig config = {}, Scope scope = Scope::kPublic) {
     auto table = std::make_shared<RpcTable>();
     auto pool = std::make_shared<int>();  // what handlers share, as they do the text pool
     pool_ = pool;
     table->methods.emplace(
-        kMethod, RpcMethod(kMethod, Scope::kPublic, [this, pool](HttpRequest request, const ReplyPtr& reply) {
+        kMethod, RpcMethod(kMethod, scope, [this, pool](HttpRequest request, const ReplyPtr& reply) {
           std::lock_guard lock(mutex_);
           deadline_ns_ = request.deadline_ns;
           replies_.push_back(reply);
@@ -147,6 +147,16 @@ TEST_F(GrpcServerTest, OpenCallsAreBounded) {
     taken = wait_for_replies(4, std::chrono::milliseconds(200));
   }
   EXPECT_TRUE(taken);
+}
+
+TEST_F(GrpcServerTest, ADrainSaysWhenToTryAgain) {
+  start({}, Scope::kInference);
+  server_->begin_drain();
+  const Answer refused = TestCall(server_->port(), kMethod).wait();
+  EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  const auto pushback = refused.trailers.find("grpc-retry-pushback-ms");
+  ASSERT_NE(pushback, refused.trailers.end());
+  EXPECT_GT(std::stoi(pushback->second), 0);
 }
 
 // Which of the client's times come as which: also those that do not fit into nanoseconds.
