@@ -60,7 +60,7 @@ int rpc_code_of(int http) {
   }
 }
 
-Status rpc_overload(std::string_view message) {
+Status rpc_overload(const char* message) {
   ErrorDetail detail;
   detail.http = 429;
   detail.code = "rate_limit_exceeded";
@@ -68,7 +68,7 @@ Status rpc_overload(std::string_view message) {
   return with_detail(absl::ResourceExhaustedError(message), detail);
 }
 
-Status rpc_unavailable(std::string_view message) {
+Status rpc_unavailable(const char* message) {
   ErrorDetail detail;
   detail.retry_after_ms = kRetryAfterMs;
   return with_detail(absl::UnavailableError(message), detail);
