@@ -11,9 +11,11 @@ import time
 import grpc
 import pytest
 import requests
+from h2.events import DataReceived, TrailersReceived
 
 from harness.clients import KEY, start_real_server
 from harness.grpc_client import ROOT, Client, address, collect, refusal
+from harness.raw_http2 import RawConnection
 from harness.script import IM_END, script, says
 from harness.server import program
 from harness.tls import Certificate
@@ -334,6 +336,21 @@ def test_deadline(pool):
         wait_until(lambda: counted("DEADLINE_EXCEEDED") + counted("CANCELLED") == 2, 10, "counted")
 
 
+def test_a_timeout_of_centuries(server):
+    """The largest there is: a request with one is served like any other."""
+    with Client(server) as client, RawConnection(server) as connection:
+        body = client.generate_request("hello", max_tokens=20).SerializeToString()
+        connection.open(body=body, extra=[("grpc-timeout", "99999999H")])
+        connection.flush()
+        data, trailers = b"", {}
+        for event in connection.events():
+            data += event.data if isinstance(event, DataReceived) else b""
+            if isinstance(event, TrailersReceived):
+                trailers = dict(event.headers)
+                break
+        assert trailers[b"grpc-status"] == b"0" and b"lo" in data, (trailers, data)
+
+
 @pytest.mark.parametrize("streamed", [True, False])
 def test_cancel_frees_blocks(server, client, streamed):
     wait_until(server.idle, 10, "idle at the start")
@@ -395,6 +412,32 @@ def test_health(server, client):
     unknown.cancel()
 
 
+def test_watches_are_bounded(own_replay):
+    """Keyless peers cannot hold any number of calls by watching, and the places come back."""
+    from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+    with Client(own_replay(SCRIPT, *FLAGS)) as client:
+        stub = health_pb2_grpc.HealthStub(client.channel)
+        watches = [stub.Watch(health_pb2.HealthCheckRequest(), timeout=60) for _ in range(64)]
+        assert all(next(watch).status == health_pb2.HealthCheckResponse.SERVING for watch in watches)
+        error = refusal(lambda: next(stub.Watch(health_pb2.HealthCheckRequest(), timeout=10)))
+        assert error.code == grpc.StatusCode.RESOURCE_EXHAUSTED and int(error.pushback_ms) > 0
+        assert stub.Check(health_pb2.HealthCheckRequest(), timeout=10).status == 1
+        for watch in watches:
+            watch.cancel()
+
+        def is_taken():
+            watch = stub.Watch(health_pb2.HealthCheckRequest(), timeout=10)
+            try:
+                return next(watch).status == health_pb2.HealthCheckResponse.SERVING
+            except grpc.RpcError:
+                return False
+            finally:
+                watch.cancel()
+
+        wait_until(is_taken, 10, "a place")
+
+
 def test_health_follows_the_drain(own_replay):
     from grpc_health.v1 import health_pb2, health_pb2_grpc
 
@@ -406,7 +449,8 @@ def test_health_follows_the_drain(own_replay):
         pieces = [next(running).choice.text]
         server.terminate()
         assert next(watch).status == health_pb2.HealthCheckResponse.NOT_SERVING
-        assert refusal(lambda: second.generate("hello")).code == grpc.StatusCode.UNAVAILABLE
+        error = refusal(lambda: second.generate("hello"))
+        assert error.code == grpc.StatusCode.UNAVAILABLE and int(error.pushback_ms) > 0
         pieces += [update.choice.text for update in running]
         assert "".join(pieces) == "x" * 1000
         assert server.process.wait(15) == 0

@@ -10,9 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
+from h2.events import ConnectionTerminated, DataReceived, StreamEnded, StreamReset
 
+from harness.grpc_client import Client
 from harness.process import soak
 from harness.raw import connect, read_answer, request_bytes
+from harness.raw_http2 import RawConnection
 from harness.script import script, says
 from harness.server import Server, replay_command
 from harness.wait import wait_until
@@ -162,6 +165,47 @@ def test_f19_everything_stands_still(own_replay):
     assert read_answer(late)[0] == 408
     for connection in streams:
         connection.close()
+    assert server.stop(30) == 0
+
+
+def take_messages(connection, limit, most=1 << 30):
+    """(bytes of messages that came, whether the stream ended) until it is `most` or nothing comes for `limit` s. Opens
+    no window."""
+    got = 0
+    for event in connection.events(limit):
+        if isinstance(event, DataReceived):
+            got += len(event.data)
+            if got >= most:
+                break
+        elif isinstance(event, (StreamReset, StreamEnded, ConnectionTerminated)):
+            return got, True
+    return got, False
+
+
+def test_f19_a_grpc_stream_stands_still(own_replay):
+    """A message is on its way over gRPC all through the pause, and nobody is blamed for it."""
+    words = script(says("x" * 2000, when="endless", eos=False, delay_ms=1), says("ok"), max_model_len=100000, num_blocks=20000)
+    server = own_replay(words, "--grpc-port", "0", "--stall-timeout", LIMIT, "--drain-timeout", "20")
+    with Client(server) as client:
+        body = client.generate_request("endless", max_tokens=50_000, ignore_eos=True).SerializeToString()
+    with RawConnection(server) as connection:
+        stream = connection.open(body=body)
+        connection.flush()
+        got, ended = take_messages(connection, 10, 65_535)
+        assert got == 65_535 and not ended  # the window is full, so that a message waits
+        server.process.send_signal(signal.SIGSTOP)
+        wait_until(lambda: state_of(server) == "T", 5, "stopped")
+        at = time.monotonic()
+        wait_until(lambda: time.monotonic() - at > PAUSE, PAUSE + 5)
+        server.process.send_signal(signal.SIGCONT)
+        # Before it is read on, the server's time-outs have their chance.
+        assert take_messages(connection, 1) == (0, False)
+        connection.h2.acknowledge_received_data(got, stream)
+        connection.flush()
+        got, ended = take_messages(connection, 10, 1)
+        assert got > 0 and not ended
+        # The time-out itself is still there.
+        assert take_messages(connection, 30)[1]
     assert server.stop(30) == 0
 
 

@@ -66,6 +66,7 @@ HttpSite main_site(const ServeConfig& config, const ListenerRoutes& routes) {
 
 GrpcServerConfig grpc_server_config(const HttpConfig& http) {
   GrpcServerConfig config;
+  config.max_calls = http.max_connections;
   config.host = http.host;
   config.port = static_cast<uint16_t>(*http.grpc_port);
   config.max_message_bytes = static_cast<uint64_t>(http.max_body_bytes);

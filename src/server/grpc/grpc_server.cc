@@ -28,7 +28,6 @@ constexpr int kPingAfterMs = 60'000, kPingTimeoutMs = 20'000;
 constexpr int kHandshakeTimeoutMs = 10'000;
 constexpr int kIdleConnectionMs = 300'000;
 constexpr unsigned kCertificateRefreshSeconds = 5;
-constexpr auto kTick = std::chrono::milliseconds(250);
 
 // gRPC's own remarks are about what peers did; a peer must not be able to fill our log.
 void log_of_grpc(gpr_log_func_args* args) {
@@ -98,7 +97,7 @@ class GrpcServerImpl final : public GrpcServer {
  public:
   GrpcServerImpl(std::shared_ptr<RpcServerState> state, std::unique_ptr<HealthService> health)
       : state_(std::move(state)), health_(std::move(health)), service_(state_) {}
-  ~GrpcServerImpl() override { stop(std::chrono::milliseconds(0)); }
+  ~GrpcServerImpl() override;
 
   Status listen();
   uint16_t port() const override { return static_cast<uint16_t>(port_); }
@@ -119,6 +118,13 @@ class GrpcServerImpl final : public GrpcServer {
   bool stopping_ = false;
   std::thread ticker_;
 };
+
+// Replies that somebody still has share the state, and what serves goes with the server nevertheless.
+GrpcServerImpl::~GrpcServerImpl() {
+  stop(std::chrono::milliseconds(0));
+  std::lock_guard lock(state_->mutex);
+  state_->site.reset();
+}
 
 void GrpcServerImpl::replace(GrpcSite site) {
   std::shared_ptr<const GrpcSite> next = std::make_shared<GrpcSite>(std::move(site));
@@ -147,7 +153,8 @@ Status GrpcServerImpl::listen() {
 // Looks after what no event tells: clients that do nothing, and the engine's health.
 void GrpcServerImpl::tick() {
   std::unique_lock lock(mutex_);
-  while (!stop_ticking_.wait_for(lock, kTick, [this] { return stopping_; })) {
+  while (!stop_ticking_.wait_for(lock, AwakeClock::kTick, [this] { return stopping_; })) {
+    const AwakeClock::TimePoint now = state_->clock.now();
     std::vector<std::shared_ptr<RpcCall>> calls;
     {
       std::lock_guard calls_lock(state_->mutex);
@@ -155,7 +162,6 @@ void GrpcServerImpl::tick() {
         if (auto call = weak.lock()) calls.push_back(std::move(call));
       }
     }
-    const MonotonicNs now = state_->clock.now_ns();
     for (const auto& call : calls) call->check_progress(now);
     health_->poll();
   }
@@ -171,7 +177,7 @@ void GrpcServerImpl::stop(std::chrono::milliseconds limit) {
   begin_drain();
   health_->end_watches();
   server_->Shutdown(
-      gpr_time_add(gpr_now(GPR_CLOCK_REALTIME), gpr_time_from_millis(limit.count(), GPR_TIMESPAN)));
+      gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(limit.count(), GPR_TIMESPAN)));
   server_->Wait();
   {
     std::lock_guard lock(mutex_);
@@ -194,9 +200,8 @@ StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::start(const GrpcServerConfig& 
                                                         const Lifecycle* lifecycle,
                                                         MetricsRegistry* metrics) {
   gpr_set_log_function(log_of_grpc);
-  auto state = std::make_shared<RpcServerState>(config);
+  auto state = std::make_shared<RpcServerState>(config, metrics);
   auto health = make_health_service(lifecycle);
-  state->metrics = metrics;
   add_methods(health->methods(), state->own_methods);
   add_methods(reflection_methods(), state->own_methods);
   auto server = std::make_unique<GrpcServerImpl>(std::move(state), std::move(health));

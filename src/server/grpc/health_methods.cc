@@ -12,6 +12,9 @@
 namespace omnibus {
 namespace {
 
+// Of the whole server: a watch needs no key and never ends.
+constexpr size_t kMaxWatches = 64;
+
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 using State = HealthCheckResponse::ServingStatus;
@@ -53,6 +56,9 @@ class HealthServiceImpl final : public HealthService {
   }
   Status check(const HttpRequest& request, const ReplyPtr& reply) const;
   Status watch(const HttpRequest& request, const ReplyPtr& reply);
+  void drop_gone() {
+    std::erase_if(watches_, [](const Watch& watch) { return watch.gone->load(); });
+  }
 
   const Lifecycle* const lifecycle_;
   std::mutex mutex_;
@@ -84,6 +90,8 @@ Status HealthServiceImpl::watch(const HttpRequest& request, const ReplyPtr& repl
   const auto gone = std::make_shared<std::atomic<bool>>(false);
   reply->on_gone([gone] { gone->store(true); });
   std::lock_guard lock(mutex_);
+  drop_gone();
+  if (watches_.size() >= kMaxWatches) return rpc_overload("There are too many calls of Watch; use Check");
   const State now = known ? state() : HealthCheckResponse::SERVICE_UNKNOWN;
   reply->begin(state_head(now));
   if (ended_) {
@@ -96,7 +104,7 @@ Status HealthServiceImpl::watch(const HttpRequest& request, const ReplyPtr& repl
 
 void HealthServiceImpl::poll() {
   std::lock_guard lock(mutex_);
-  std::erase_if(watches_, [](const Watch& watch) { return watch.gone->load(); });
+  drop_gone();
   const State now = state();
   for (Watch& watch : watches_) {
     if (!watch.known || std::exchange(watch.told, now) == now) continue;

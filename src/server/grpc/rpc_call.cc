@@ -1,6 +1,5 @@
 #include "rpc_call.h"
 
-#include <array>
 #include <exception>
 #include <utility>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "omnibus/base/common/log.h"
 #include "omnibus/base/common/trace_context.h"
 
+#include "http/deadline_header.h"
 #include "http/request_reader.h"
 #include "rpc_error.h"
 #include "rpc_frame.h"
@@ -34,11 +34,13 @@ std::vector<std::pair<std::string, std::string>> headers_of(
   return headers;
 }
 
-// On the clock of `now`.
-std::optional<int64_t> deadline_of(const grpc::GenericCallbackServerContext& context, MonotonicNs now) {
+// On the clock of `now`. A wait that is as good as endless is cut to the longest.
+std::optional<int64_t> call_deadline(const grpc::GenericCallbackServerContext& context, MonotonicNs now) {
   const gpr_timespec deadline = context.raw_deadline();
   if (gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) == 0) return std::nullopt;
   const gpr_timespec left = gpr_time_sub(deadline, gpr_now(deadline.clock_type));
+  if (left.tv_sec >= kLongestWait.count()) return now + std::chrono::nanoseconds(kLongestWait).count();
+  if (left.tv_sec < 0) return now;
   return now + left.tv_sec * 1'000'000'000 + left.tv_nsec;
 }
 
@@ -52,16 +54,6 @@ std::string bytes_of(grpc::ByteBuffer& buffer) {
   }
   buffer.Clear();
   return bytes;
-}
-
-const char* name_of(grpc::StatusCode code) {
-  static constexpr std::array kNames = {
-      "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
-      "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
-      "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
-      "DATA_LOSS", "UNAUTHENTICATED"};
-  const auto index = static_cast<size_t>(code);
-  return index < kNames.size() ? kNames[index] : "UNKNOWN";
 }
 
 const RpcMethod* find_method(const std::unordered_map<std::string, RpcMethod>& methods,
@@ -85,11 +77,13 @@ RpcCall* RpcCall::open(std::shared_ptr<RpcServerState> state, grpc::GenericCallb
   }
   const auto call = std::make_shared<RpcCall>(std::move(state), std::move(site), context);
   call->self_ = call;
+  bool room = false;
   {
     std::lock_guard lock(call->state_->mutex);
+    room = call->state_->calls.size() < static_cast<size_t>(call->state_->config.max_calls);
     call->state_->calls.emplace(call.get(), call);
   }
-  const Status admitted = call->admit();
+  const Status admitted = call->admit(room);
   if (admitted.ok()) {
     call->read_request();
   } else {
@@ -105,7 +99,7 @@ RpcCall::RpcCall(std::shared_ptr<RpcServerState> state, std::shared_ptr<const Gr
   request_.path = context_->method();
   request_.headers = headers_of(*context_);
   request_.request_id = request_id_for(request_.header("x-request-id"));
-  deadline_ns_ = deadline_of(*context_, state_->clock.now_ns());
+  deadline_ns_ = call_deadline(*context_, state_->engine_clock.now_ns());
   request_.deadline_ns = deadline_ns_;
   if (request_.count_header("traceparent") == 1) {
     request_.trace_id = trace_id_of(request_.header("traceparent"));
@@ -116,13 +110,14 @@ RpcCall::RpcCall(std::shared_ptr<RpcServerState> state, std::shared_ptr<const Gr
 }
 
 // What can be decided without the request's message.
-Status RpcCall::admit() {
+Status RpcCall::admit(bool room) {
+  if (!room) return rpc_overload("There are too many calls at once");
   // A method that does not exist is nobody's business without a key either.
   const Scope scope = method_ != nullptr ? method_->scope : Scope::kInference;
   OMNIBUS_ASSIGN_OR_RETURN(request_.tenant, site_->auth->check(scope, request_));
   if (method_ == nullptr) return site_->elsewhere.ok() ? no_method(request_.path) : site_->elsewhere;
   if (scope != Scope::kPublic && state_->draining.load()) {
-    return absl::UnavailableError("The server is shutting down");
+    return rpc_unavailable("The server is shutting down");
   }
   return {};
 }
@@ -134,7 +129,7 @@ void RpcCall::read_request() {
     if (!requested_) {  // between the requests of one call a client may take its time
       const auto earned = std::chrono::seconds(state_->config.max_message_bytes / kSlowestBodyBytesPerSecond);
       wait_limit_ = state_->config.body_timeout + earned;
-      waits_since_ = state_->clock.now_ns();
+      waits_since_ = state_->clock.now();
     }
   }
   StartRead(&read_buffer_);
@@ -145,7 +140,7 @@ void RpcCall::OnReadDone(bool ok) {
   {
     std::lock_guard lock(mutex_);
     reading_ = false;
-    waits_since_ = 0;
+    waits_since_.reset();
     first = !std::exchange(requested_, requested_ || ok);
     awaited_ = ok;
     if (!ok && !first) ended_ = true;  // the client has no more requests
@@ -163,7 +158,7 @@ void RpcCall::handle(std::string body) {
   const auto reply = std::make_shared<RpcReply>(self_);
   const auto lease = std::make_shared<BodyLease>(state_->bodies);
   if (!lease->grow_to(body.size())) {
-    reply->send(render_rpc_error(absl::UnavailableError("There are too many requests at once"), {}));
+    reply->send(render_rpc_error(rpc_unavailable("There are too many requests at once"), {}));
     return;
   }
   HttpRequest request = method_->many_requests ? request_ : std::move(request_);
@@ -318,7 +313,7 @@ void RpcCall::pump() {
     writing_ = step == Step::kWrite || step == Step::kWriteLast;
     finishing_ = step == Step::kFinish || step == Step::kWriteLast;
     if (writing_ || finishing_) {
-      waits_since_ = state_->clock.now_ns();
+      waits_since_ = state_->clock.now();
       wait_limit_ = state_->config.stall_timeout;
     }
   }
@@ -342,7 +337,7 @@ void RpcCall::OnWriteDone(bool ok) {
   {
     std::lock_guard lock(mutex_);
     writing_ = false;
-    waits_since_ = 0;
+    waits_since_.reset();
     in_flight_bytes_ = 0;
   }
   if (!ok) return OnCancel();
@@ -372,23 +367,21 @@ void RpcCall::OnDone() {
     std::lock_guard lock(mutex_);
     done_ = true;
     on_gone_ = nullptr;
-    const bool late = deadline_ns_ && state_->clock.now_ns() >= *deadline_ns_;
+    const bool late = deadline_ns_ && state_->engine_clock.now_ns() >= *deadline_ns_;
     const auto code = !gone_ ? outcome_.error_code()
                       : late ? grpc::StatusCode::DEADLINE_EXCEEDED
                              : grpc::StatusCode::CANCELLED;
-    state_->metrics
-        ->counter(
-            "omnibus_grpc_requests_total", "gRPC calls answered",
-            {{"method", method_ != nullptr ? method_->path.substr(1) : "none"}, {"code", name_of(code)}})
-        .add();
+    state_->metrics.count(method_ != nullptr ? std::string_view(method_->path).substr(1) : "none", code);
   }
+  method_ = nullptr;
+  site_.reset();
   const auto last = std::move(self_);
 }
 
-void RpcCall::check_progress(MonotonicNs now) {
+void RpcCall::check_progress(AwakeClock::TimePoint now) {
   std::lock_guard lock(mutex_);
-  if (done_ || waits_since_ == 0 || now - waits_since_ < wait_limit_.count()) return;
-  waits_since_ = 0;
+  if (done_ || !waits_since_ || now - *waits_since_ < wait_limit_) return;
+  waits_since_.reset();
   // OnDone waits for the lock, so the context is still there.
   context_->TryCancel();
 }

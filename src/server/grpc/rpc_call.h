@@ -18,11 +18,12 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include "omnibus/base/common/clock.h"
-#include "omnibus/base/common/metrics.h"
 #include "omnibus/server/grpc/grpc_server.h"
 
+#include "http/awake_clock.h"
 #include "http/byte_budget.h"
 #include "rpc_method.h"
+#include "rpc_metrics.h"
 
 namespace omnibus {
 
@@ -34,13 +35,14 @@ class RpcCall;
 
 // Shared by the listener and its calls.
 struct RpcServerState {
-  explicit RpcServerState(const GrpcServerConfig& c)
-      : config(c), bodies(std::make_shared<ByteBudget>(c.max_buffered_bytes)) {}
+  RpcServerState(const GrpcServerConfig& c, MetricsRegistry* registry)
+      : config(c), bodies(std::make_shared<ByteBudget>(c.max_buffered_bytes)), metrics(registry) {}
 
   const GrpcServerConfig config;
   const std::shared_ptr<ByteBudget> bodies;
-  const SteadyClock clock;
-  MetricsRegistry* metrics = nullptr;
+  AwakeClock clock;  // of time-outs
+  const SteadyClock engine_clock;
+  RpcMetrics metrics;
   std::unordered_map<std::string, RpcMethod> own_methods;  // health and reflection, by path
   std::atomic<bool> draining{false};
   std::mutex mutex;  // of what follows
@@ -67,7 +69,7 @@ class RpcCall final : public grpc::ServerGenericBidiReactor, public std::enable_
   void abandon();
 
   // Ends the call if its client has neither sent its request nor taken a message for too long.
-  void check_progress(MonotonicNs now);
+  void check_progress(AwakeClock::TimePoint now);
 
  private:
   // On gRPC's threads.
@@ -76,7 +78,7 @@ class RpcCall final : public grpc::ServerGenericBidiReactor, public std::enable_
   void OnCancel() override;
   void OnDone() override;
 
-  Status admit();
+  Status admit(bool room);
   void read_request();
   void handle(std::string body);
   void finish(const HttpResponse& error);
@@ -89,10 +91,12 @@ class RpcCall final : public grpc::ServerGenericBidiReactor, public std::enable_
   void set_outcome(std::string_view status_bytes);
 
   const std::shared_ptr<RpcServerState> state_;
-  const std::shared_ptr<const GrpcSite> site_;         // that it came to
+  // That it came to; until OnDone. A reply may be kept beyond the server, and must not keep the handlers
+  // then.
+  std::shared_ptr<const GrpcSite> site_;
   grpc::GenericCallbackServerContext* const context_;  // until OnDone
   std::shared_ptr<RpcCall> self_;                      // until OnDone
-  const RpcMethod* method_ = nullptr;                  // null: there is none of this name
+  const RpcMethod* method_ = nullptr;                  // of the site; null: there is none of this name
   std::optional<int64_t> deadline_ns_;
   HttpRequest request_;                          // all but the body, kept when there may be several
   grpc::ByteBuffer read_buffer_, write_buffer_;  // of the operation that runs
@@ -102,7 +106,7 @@ class RpcCall final : public grpc::ServerGenericBidiReactor, public std::enable_
   size_t queued_bytes_ = 0, in_flight_bytes_ = 0;
   grpc::Status outcome_;
   std::function<void()> on_gone_;
-  MonotonicNs waits_since_ = 0;  // of a read or write that runs; 0: none does
+  std::optional<AwakeClock::TimePoint> waits_since_;  // of a read or write that runs
   std::chrono::nanoseconds wait_limit_{0};
   bool reading_ = false, writing_ = false, finishing_ = false, done_ = false;
   bool requested_ = false;  // a request has come

@@ -16,6 +16,7 @@ namespace {
 // take 8 KiB of trailers.
 constexpr size_t kMaxMessageBytes = 1024;
 constexpr size_t kMaxParamBytes = 256;
+constexpr int64_t kRetryAfterMs = 1000;
 
 // Valid UTF-8, as protobuf demands, cut at a character.
 std::string fit(std::string text, size_t limit) {
@@ -57,6 +58,20 @@ int rpc_code_of(int http) {
     default:
       return http >= 500 ? 13 : 3;  // INTERNAL, INVALID_ARGUMENT
   }
+}
+
+Status rpc_overload(const char* message) {
+  ErrorDetail detail;
+  detail.http = 429;
+  detail.code = "rate_limit_exceeded";
+  detail.retry_after_ms = kRetryAfterMs;
+  return with_detail(absl::ResourceExhaustedError(message), detail);
+}
+
+Status rpc_unavailable(const char* message) {
+  ErrorDetail detail;
+  detail.retry_after_ms = kRetryAfterMs;
+  return with_detail(absl::UnavailableError(message), detail);
 }
 
 std::string rpc_status_bytes(const Status& error) {

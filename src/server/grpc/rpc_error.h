@@ -13,6 +13,10 @@ namespace omnibus {
 // The code of gRPC for an error that is `http` over HTTP.
 int rpc_code_of(int http);
 
+// RESOURCE_EXHAUSTED and UNAVAILABLE, and when to try again.
+Status rpc_overload(const char* message);
+Status rpc_unavailable(const char* message);
+
 // Serialised google.rpc.Status. A long message is cut, so that clients take the trailers that carry it.
 std::string rpc_status_bytes(const Status& error);
 

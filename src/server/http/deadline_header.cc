@@ -12,7 +12,6 @@
 namespace omnibus {
 namespace {
 
-constexpr double kMostSeconds = 7 * 24 * 3600;
 constexpr size_t kLongest = 32;
 
 // Digits, and more of them behind one dot: no sign, no exponent, no blank.
@@ -25,13 +24,14 @@ std::optional<double> parse_seconds(std::string_view text) {
   if (dot != std::string_view::npos && !is_digits(text.substr(dot + 1))) return std::nullopt;
   double seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc() || !(seconds > 0) || seconds > kMostSeconds) return std::nullopt;
+  if (error != std::errc() || !(seconds > 0) || seconds > static_cast<double>(kLongestWait.count()))
+    return std::nullopt;
   return seconds;
 }
 
 }  // namespace
 
-StatusOr<std::optional<int64_t>> deadline_of(const HttpRequest& request, MonotonicNs now) {
+StatusOr<std::optional<int64_t>> header_deadline(const HttpRequest& request, MonotonicNs now) {
   const size_t count = request.count_header("x-deadline");
   if (count == 0) return std::optional<int64_t>();
   const std::string value(request.header("x-deadline"));
@@ -40,7 +40,7 @@ StatusOr<std::optional<int64_t>> deadline_of(const HttpRequest& request, Monoton
     return invalid_field(
         "X-Deadline", fmt::format("Invalid 'X-Deadline' header: must be one number of seconds in decimal, "
                                   "above 0 and at most {}, such as 30 or 2.5; got {}",
-                                  static_cast<int64_t>(kMostSeconds),
+                                  kLongestWait.count(),
                                   count > 1 ? fmt::format("{} of them", count) : quote_value(Json(value))));
   }
   return std::optional<int64_t>(now + static_cast<int64_t>(std::llround(*seconds * 1e9)));

@@ -263,7 +263,7 @@ Status Session::judge(RequestReader& reader, const RouteTable::Match& match) {
                            site_->auth->check(route != nullptr ? route->scope : Scope::kInference, request));
   if (route == nullptr && match.allow.empty()) OMNIBUS_RETURN_IF_ERROR(site_->elsewhere);
   if (route == nullptr) return no_route(request, match.allow);
-  OMNIBUS_ASSIGN_OR_RETURN(request.deadline_ns, deadline_of(request, state_->engine_clock.now_ns()));
+  OMNIBUS_ASSIGN_OR_RETURN(request.deadline_ns, header_deadline(request, state_->engine_clock.now_ns()));
   return reader.accept_body(std::min(route->max_body_bytes, state_->config.max_body_bytes));
 }
 

@@ -19,7 +19,7 @@ HttpRequest with(std::vector<std::string> values) {
 }
 
 TEST(DeadlineHeader, NoneIsNone) {
-  const auto deadline = deadline_of(with({}), kNow);
+  const auto deadline = header_deadline(with({}), kNow);
   ASSERT_TRUE(deadline.ok());
   EXPECT_FALSE(deadline->has_value());
 }
@@ -31,14 +31,14 @@ TEST(DeadlineHeader, DecimalSecondsFromNow) {
   for (uint64_t i = 0; i < 2000; ++i) {
     const auto ns = static_cast<int64_t>(splitmix64(seed, i) % 600'000'000'000'000) + 1;
     const std::string text = fmt::format("{}.{:09}", ns / 1'000'000'000, ns % 1'000'000'000);
-    const auto deadline = deadline_of(with({text}), kNow);
+    const auto deadline = header_deadline(with({text}), kNow);
     ASSERT_TRUE(deadline.ok()) << deadline.status();
     // 10^5 seconds as a double are good to some tens of nanoseconds.
     EXPECT_NEAR(static_cast<double>(**deadline - kNow), static_cast<double>(ns), 100) << text;
   }
-  EXPECT_EQ(**deadline_of(with({"30"}), kNow), kNow + 30'000'000'000);
-  EXPECT_EQ(**deadline_of(with({"2.5"}), kNow), kNow + 2'500'000'000);
-  EXPECT_EQ(**deadline_of(with({"604800"}), kNow), kNow + 604'800'000'000'000);
+  EXPECT_EQ(**header_deadline(with({"30"}), kNow), kNow + 30'000'000'000);
+  EXPECT_EQ(**header_deadline(with({"2.5"}), kNow), kNow + 2'500'000'000);
+  EXPECT_EQ(**header_deadline(with({"604800"}), kNow), kNow + 604'800'000'000'000);
 }
 
 TEST(DeadlineHeader, AnythingElseIs400NamingIt) {
@@ -49,7 +49,7 @@ TEST(DeadlineHeader, AnythingElseIs400NamingIt) {
         "1 ", "inf", "nan", "604801", "1..2", "1.2.3", "99999999999999999999999999999999999999"})
     bad.push_back({text});
   for (const auto& values : bad) {
-    const auto deadline = deadline_of(with(values), kNow);
+    const auto deadline = header_deadline(with(values), kNow);
     ASSERT_FALSE(deadline.ok()) << values.front();
     EXPECT_EQ(error_detail(deadline.status()).http, 400);
     EXPECT_EQ(error_detail(deadline.status()).param, "X-Deadline");
