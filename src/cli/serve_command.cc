@@ -97,7 +97,7 @@ Status Serving::load() {
   const ExitOnStopSignal while_loading;
   OMNIBUS_ASSIGN_OR_RETURN(model_, program_.open_model());
   OMNIBUS_RETURN_IF_ERROR(dialect_of(config_.reasoning_parser, model_).status());
-  OMNIBUS_ASSIGN_OR_RETURN(const EngineLimits limits, engine_limits(config_));
+  const EngineLimits limits = engine_limits(config_);
   model_.engine.max_waiting_requests = limits.max_waiting_requests;
   model_.engine.max_waiting_tokens = limits.max_waiting_tokens;
   model_.engine.fair_sharing = limits.fair_sharing;

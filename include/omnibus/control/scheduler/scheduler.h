@@ -46,8 +46,10 @@ enum class SchedulingPolicy {
 // alike, in proportion to its weight while it has work.
 struct FairSharing {
   bool enabled = false;
-  std::map<std::string, double> weights;  // > 0; a tenant that is not listed has 1
+  std::map<std::string, double> weights;  // > 0 and finite; a tenant that is not listed has 1
 };
+// INVALID_ARGUMENT names the tenant.
+Status check_fair_sharing(const FairSharing& sharing);
 
 struct SchedulerConfig {
   int32_t max_model_len = 0;           // tokens of prompt + output, > 0
