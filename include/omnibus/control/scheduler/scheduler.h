@@ -167,8 +167,9 @@ class Scheduler {
   // admission.cc
   void admit_waiting(SchedulerOutput& plan, StepBudget& budget);
   bool admit(Sequence& sequence, SchedulerOutput& plan, StepBudget& budget);
-  ComputedBlocks find_prefix(Sequence& sequence) const;
   void count_prefix_hit(Sequence& sequence, int32_t n_tokens);
+  // prefix_keys.cc
+  ComputedBlocks find_prefix(Sequence& sequence) const;
   void extend_keys(Sequence& sequence, int32_t n_tokens) const;
   // preemption.cc
   std::optional<GroupBlocks> grow(Sequence& sequence, SchedulerOutput& plan);
