@@ -14,8 +14,8 @@
 
 #include "fakes/piece_tokenizer.h"
 #include "null_executor.h"
-#include "src/control/engine/admission.h"
 #include "src/control/engine/engine_core.h"
+#include "src/control/engine/request_admission.h"
 
 namespace omnibus {
 namespace {
@@ -65,8 +65,8 @@ class Bench {
     const EngineMetrics metrics(registry_, "null");
     outputs_ =
         std::make_unique<OutputProcessor>(1, tokenizer_, ledger_.get(), metrics, [](RequestId, int32_t) {});
-    admission_ = std::make_unique<Admission>(
-        AdmissionParts{scheduler_.get(), tokenizer_.get(), ledger_.get(), &clock_});
+    admission_ = std::make_unique<RequestAdmission>(
+        RequestAdmissionParts{scheduler_.get(), tokenizer_.get(), ledger_.get(), &clock_});
     EngineCoreParts parts;
     parts.scheduler = scheduler_.get();
     parts.executor = executor_.get();
@@ -116,8 +116,7 @@ class Bench {
     request.sampling.ignore_eos = true;
     auto command = admission_->admit(std::move(request), [](RequestOutput) {});
     if (!command.ok()) throw std::runtime_error(command.status().ToString());
-    EngineCommand to_core = *std::move(command);
-    core_->handle(to_core);
+    core_->handle(**command);
   }
 
   // Not measured: as many sequences as the load says. Lengths are spread, so that ends are too.
@@ -143,7 +142,7 @@ class Bench {
   std::unique_ptr<NullExecutor> executor_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<RequestLedger> ledger_;
-  std::unique_ptr<Admission> admission_;
+  std::unique_ptr<RequestAdmission> admission_;
   std::unique_ptr<OutputProcessor> outputs_;
   std::unique_ptr<EngineCore> core_;
   uint64_t salt_ = 0;

@@ -1,4 +1,6 @@
 #include <csignal>
+#include <cstdlib>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,6 +15,7 @@
 #include "progress_bar.h"
 #include "serve/control.h"
 #include "serve/drain.h"
+#include "serve/durations.h"
 #include "serve/engine_limits.h"
 #include "serve/listeners.h"
 #include "serve/reload.h"
@@ -25,7 +28,6 @@ namespace omnibus {
 namespace {
 
 constexpr auto kPoll = std::chrono::milliseconds(200);
-constexpr auto kFlushLimit = std::chrono::milliseconds(1000);
 
 // A server, in the order in which its parts come to be: what comes later refers to what came before.
 class Serving {
@@ -95,7 +97,7 @@ Status Serving::load() {
   const ExitOnStopSignal while_loading;
   OMNIBUS_ASSIGN_OR_RETURN(model_, program_.open_model());
   OMNIBUS_RETURN_IF_ERROR(dialect_of(config_.reasoning_parser, model_).status());
-  OMNIBUS_ASSIGN_OR_RETURN(const EngineLimits limits, engine_limits(config_));
+  const EngineLimits limits = engine_limits(config_);
   model_.engine.max_waiting_requests = limits.max_waiting_requests;
   model_.engine.max_waiting_tokens = limits.max_waiting_tokens;
   model_.engine.fair_sharing = limits.fair_sharing;
@@ -128,14 +130,15 @@ int Serving::run() {
       lifecycle_.begin_drain();
       show_ready();
       for (const auto& answer : events.reloads) answer(absl::UnavailableError("The server is draining"));
-      drain(control_, *engine_, *listeners_, reloader_.config().http);
+      if (!drain(control_, *engine_, *listeners_, reloader_.config().http)) {
+        log_error("the engine stands still: leaving without it");
+        std::_Exit(kExitFailure);  // its thread cannot be joined
+      }
       log_info("stopped");
       return kExitOk;
     }
     if (events.signal == SIGHUP || !events.reloads.empty()) reload(events.reloads);
-    const EngineHealth health = engine_->health();
-    if (health.trouble != EngineTrouble::kFailed) continue;
-    log_error("the engine ended: {}", health.reason);
+    if (engine_->health().trouble != EngineTrouble::kFailed) continue;
     listeners_->stop(kFlushLimit);
     return kExitFailure;
   }
@@ -144,10 +147,13 @@ int Serving::run() {
 }  // namespace
 
 int serve(const ServeConfig& config, const ServeProgram& program) {
+  std::optional<ExitOnStopSignal> while_ending;  // outlives the server: its end may wait for a step
   Serving serving(config, program);
   Status ready = serving.listen();
   if (ready.ok()) ready = serving.load();
-  return ready.ok() ? serving.run() : report_failure(ready);
+  const int code = ready.ok() ? serving.run() : report_failure(ready);
+  while_ending.emplace();
+  return code;
 }
 
 int serve_command(const ServeConfig& config, const std::vector<std::string>& args) {

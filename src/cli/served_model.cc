@@ -1,11 +1,8 @@
 #include "omnibus/cli/served_model.h"
 
-#include <cmath>
 #include <fstream>
 #include <sstream>
 
-#include <absl/strings/numbers.h>
-#include <absl/strings/str_split.h>
 #include <fmt/format.h>
 
 #include "omnibus/base/config/option_set.h"
@@ -82,25 +79,6 @@ EngineConfig engine_config_of(const EngineOptions& options, int32_t max_model_le
   if (!options.max_num_batched_tokens) config.step_target_s = kStepTarget;
   config.step_timeout_s = options.step_timeout_s;
   return config;
-}
-
-StatusOr<FairSharing> parse_fair_sharing(const std::string& shares) {
-  FairSharing sharing;
-  sharing.enabled = shares != "off";
-  if (!sharing.enabled || shares == "equal") return sharing;
-  const std::vector<std::string> parts = absl::StrSplit(shares, ',');
-  for (const std::string& part : parts) {
-    const size_t equals = part.rfind('=');
-    double weight = 0;
-    if (equals == 0 || equals == std::string::npos || !absl::SimpleAtod(part.substr(equals + 1), &weight) ||
-        !(weight > 0) || std::isinf(weight))
-      return absl::InvalidArgumentError(fmt::format(
-          "--fair-sharing: '{}' is not NAME=WEIGHT with a positive weight; or give 'off' or 'equal'", part));
-    const std::string name = part.substr(0, equals);
-    if (!sharing.weights.emplace(name, weight).second)
-      return absl::InvalidArgumentError(fmt::format("--fair-sharing: '{}' stands there twice", name));
-  }
-  return sharing;
 }
 
 StatusOr<std::shared_ptr<const ChatTemplate>> load_chat_template(const std::string& file,

@@ -25,7 +25,7 @@ class Signals {
 };
 
 // While it lives, SIGTERM and SIGINT end the process at once with 128 + their number: for start-up, when
-// there is nothing to drain yet. SIGHUP waits.
+// there is nothing to drain yet, and for the end, when all is drained. SIGHUP waits.
 class ExitOnStopSignal {
  public:
   ExitOnStopSignal();

@@ -65,7 +65,7 @@ bool World::start() {
   const EngineMetrics metrics(registry_, "sim");
   state_.emplace();
   ledger_.emplace(ledger_limits(engine_config(scenario_), *scheduler_), &clock_);
-  admission_.emplace(AdmissionParts{scheduler_.get(), tokenizer_.get(), &*ledger_, &clock_});
+  admission_.emplace(RequestAdmissionParts{scheduler_.get(), tokenizer_.get(), &*ledger_, &clock_});
   outputs_.emplace(0, tokenizer_, &*ledger_, metrics, [this](RequestId id, int32_t n_tokens) {
     send(FinishCommand{id, n_tokens});
   });
@@ -265,13 +265,14 @@ void World::ask() {
   const Clients::Ask ask = clients_.next_ask(client_rng_);
   const auto due = clients_.due_refusal(ask.generate);
   auto command = admission_->admit(ask.generate, [this](RequestOutput output) { hand_over(output); });
-  const StatusOr<RequestId> answer =
-      command.ok() ? StatusOr<RequestId>(command->parent->id) : StatusOr<RequestId>(command.status());
+  const StatusOr<RequestId> answer = command.ok()
+                                         ? StatusOr<RequestId>(std::get<SubmitCommand>(**command).parent->id)
+                                         : StatusOr<RequestId>(command.status());
   clients_.judge_answer(ask, answer, due);
   trace_.add(fmt::format("ask n {} prompt {}: {}", ask.generate.n, ask.generate.prompt_token_ids.size(),
                          answer.ok() ? std::to_string(*answer) : status_message(answer.status())));
   if (!command.ok()) return;
-  send(std::move(*command));
+  send(std::move(**command));
   wake();
   if (!client_rng_.chance(scenario_.load.cancels)) return;
   const MonotonicNs at = clock_.now_ns() + client_rng_.between(0, scenario_.load.cancel_within_ns);

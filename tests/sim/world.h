@@ -23,10 +23,10 @@
 #include "sim/sim_rng.h"
 #include "sim/sim_worker.h"
 #include "sim/verdict.h"
-#include "src/control/engine/admission.h"
 #include "src/control/engine/engine_core.h"
 #include "src/control/engine/engine_loop.h"
 #include "src/control/engine/engine_monitor.h"
+#include "src/control/engine/request_admission.h"
 #include "src/control/engine/request_ledger.h"
 
 namespace omnibus::sim {
@@ -93,7 +93,7 @@ class World {
   std::unique_ptr<Scheduler> scheduler_;
   std::optional<EngineState> state_;
   std::optional<RequestLedger> ledger_;
-  std::optional<Admission> admission_;
+  std::optional<RequestAdmission> admission_;
   EngineInbox inbox_;
   std::optional<OutputProcessor> outputs_;
   std::optional<EngineCore> core_;

@@ -48,8 +48,6 @@ StatusOr<ServedModel> open_model(const std::string& name, const EngineOptions& o
 // What an engine is told by these options; the model's name and the limits of serving are for others to fill
 // in.
 EngineConfig engine_config_of(const EngineOptions& options, int32_t max_model_len);
-// "off", "equal" or "NAME=WEIGHT,..."; INVALID_ARGUMENT names --fair-sharing.
-StatusOr<FairSharing> parse_fair_sharing(const std::string& shares);
 
 // Moves worker and tokenizer into an engine. `model`'s other fields stay.
 StatusOr<std::unique_ptr<AsyncEngine>> start_engine(ServedModel& model, MetricsRegistry* metrics,

@@ -1,7 +1,10 @@
 #include "omnibus/base/config/commands.h"
 
 #include <array>
+#include <cmath>
 
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_split.h>
 #include <fmt/format.h>
 
 #include "omnibus/base/config/feature_pairs.h"
@@ -137,6 +140,25 @@ Status check_token_budget(const EngineOptions& engine) {
   return absl::OkStatus();
 }
 
+// Of --fair-sharing.
+StatusOr<std::map<std::string, double>> parse_weights(const std::string& shares) {
+  std::map<std::string, double> weights;
+  if (shares == "off" || shares == "equal") return weights;
+  const std::vector<std::string> parts = absl::StrSplit(shares, ',');
+  for (const std::string& part : parts) {
+    const size_t equals = part.rfind('=');
+    double weight = 0;
+    if (equals == 0 || equals == std::string::npos || !absl::SimpleAtod(part.substr(equals + 1), &weight) ||
+        !(weight > 0) || !std::isfinite(weight))
+      return absl::InvalidArgumentError(fmt::format(
+          "--fair-sharing: '{}' is not NAME=WEIGHT with a positive weight; or give 'off' or 'equal'", part));
+    const std::string name = part.substr(0, equals);
+    if (!weights.emplace(name, weight).second)
+      return absl::InvalidArgumentError(fmt::format("--fair-sharing: '{}' stands there twice", name));
+  }
+  return weights;
+}
+
 }  // namespace
 
 std::vector<std::string> enabled_features(const EngineOptions& engine) {
@@ -204,6 +226,7 @@ Status finish_serve_config(ServeConfig& config) {
   OMNIBUS_RETURN_IF_ERROR(check_engine(config.engine));
   OMNIBUS_RETURN_IF_ERROR(check_feature_pairs(enabled_features(config)));
   OMNIBUS_RETURN_IF_ERROR(check_token_budget(config.engine));
+  OMNIBUS_ASSIGN_OR_RETURN(config.tenant_weights, parse_weights(config.fair_sharing));
   return finish_security(config);
 }
 

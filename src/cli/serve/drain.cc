@@ -8,15 +8,12 @@
 #include "omnibus/base/common/clock.h"
 #include "omnibus/base/common/log.h"
 
+#include "durations.h"
+
 namespace omnibus {
 namespace {
 
-using std::chrono::milliseconds;
-constexpr milliseconds kPoll(20);
-// After the drain: for the last bytes of answers.
-constexpr milliseconds kFlushLimit(1000);
-
-milliseconds to_ms(double seconds) { return milliseconds(static_cast<int64_t>(seconds * 1000)); }
+constexpr std::chrono::milliseconds kPoll(20);
 
 // One turn of waiting: a second stop signal ends the process, reloads are refused.
 void wait_a_little(Control& control) {
@@ -27,9 +24,13 @@ void wait_a_little(Control& control) {
   std::_Exit(128 + *events.signal);
 }
 
+bool has_work(const EngineHealth& health) {
+  return health.live() && (health.running > 0 || health.waiting > 0);
+}
+
 }  // namespace
 
-void drain(Control& control, AsyncEngine& engine, const Listeners& listeners, const HttpConfig& config) {
+bool drain(Control& control, AsyncEngine& engine, const Listeners& listeners, const HttpConfig& config) {
   const EngineHealth health = engine.health();
   log_info("draining: {} running, {} waiting; requests are taken for {} s more, then at most {} s",
            health.running, health.waiting, config.drain_delay_s, config.drain_timeout_s);
@@ -46,6 +47,9 @@ void drain(Control& control, AsyncEngine& engine, const Listeners& listeners, co
     listeners.stop(kFlushLimit);
   });
   while (done.wait_for(std::chrono::seconds(0)) != std::future_status::ready) wait_a_little(control);
+  // What was aborted ends when the step in flight does; one that takes too long is called a stall by then.
+  while (has_work(engine.health())) wait_a_little(control);
+  return engine.health().trouble != EngineTrouble::kStalled;
 }
 
 }  // namespace omnibus

@@ -10,7 +10,8 @@
 namespace omnibus {
 
 // Waits --drain-delay, in which requests are still taken, then --drain-timeout at most, and closes the
-// listeners. A second SIGTERM or SIGINT ends the process at once, with 128 + its number.
-void drain(Control& control, AsyncEngine& engine, const Listeners& listeners, const HttpConfig& config);
+// listeners. A second SIGTERM or SIGINT ends the process at once, with 128 + its number. False: the engine
+// stands still, so its destructor would never return.
+bool drain(Control& control, AsyncEngine& engine, const Listeners& listeners, const HttpConfig& config);
 
 }  // namespace omnibus

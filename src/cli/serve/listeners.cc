@@ -11,15 +11,12 @@
 #include "omnibus/server/render_error.h"
 
 #include "admin_socket.h"
+#include "durations.h"
 
 namespace omnibus {
 namespace {
 
 constexpr char kOllamaHost[] = "127.0.0.1";
-
-std::chrono::milliseconds to_ms(double seconds) {
-  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
-}
 
 HttpServerConfig server_config(const HttpConfig& http) {
   HttpServerConfig config;

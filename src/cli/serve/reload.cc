@@ -93,7 +93,7 @@ Status Reloader::try_reload(Target target) {
   ServeConfig next = reloadable_part(config_, fresh, needs_restart);
   // What was allowed for the address in the file may not be for the one that is bound.
   OMNIBUS_RETURN_IF_ERROR(finish_serve_config(next));
-  OMNIBUS_ASSIGN_OR_RETURN(const EngineLimits limits, engine_limits(next));
+  const EngineLimits limits = engine_limits(next);
   OMNIBUS_ASSIGN_OR_RETURN(target.routes.open, target.api.make_routes(next));
   target.routes.rpc = target.api.make_rpc_methods(next);
   OMNIBUS_ASSIGN_OR_RETURN(Listeners::Sites sites, target.listeners.prepare(next, target.routes));

@@ -10,11 +10,12 @@
 #include <utility>
 
 #include "omnibus/base/common/check.h"
+#include "omnibus/base/common/unavailable.h"
 
-#include "admission.h"
 #include "engine_core.h"
 #include "engine_loop.h"
 #include "engine_monitor.h"
+#include "request_admission.h"
 
 namespace omnibus {
 namespace {
@@ -25,23 +26,14 @@ constexpr std::chrono::seconds kControlLimit{30};  // for a command that waits f
 // Admission bounds what is in the inbox: an open sequence is submitted, cancelled and finished once each.
 constexpr size_t kInboxCapacity = std::numeric_limits<size_t>::max();
 
-Status unavailable(const char* what) {
-  ErrorDetail detail;
-  detail.retry_after_ms = 1000;
-  return with_detail(absl::UnavailableError(what), detail);
-}
-
-Status draining() { return unavailable("the server is shutting down"); }
+Status draining() { return unavailable_for_now("the server is shutting down"); }
 
 Status check_limits(const EngineLimits& limits) {
   if (limits.max_waiting_requests < 0)
     return absl::InvalidArgumentError("max_waiting_requests must not be negative");
   if (limits.max_waiting_tokens < 0)
     return absl::InvalidArgumentError("max_waiting_tokens must not be negative");
-  for (const auto& [tenant, weight] : limits.fair_sharing.weights)
-    if (!(weight > 0))
-      return absl::InvalidArgumentError("fair_sharing: the weight of " + tenant + " must be positive");
-  return absl::OkStatus();
+  return check_fair_sharing(limits.fair_sharing);
 }
 
 int32_t steps_in_flight(const EngineConfig& config, const Executor& executor) {
@@ -104,14 +96,21 @@ class AsyncEngineImpl final : public AsyncEngine {
   }
 
   StatusOr<RequestId> submit(GenerateRequest request, OutputSink sink) override {
-    StatusOr<SubmitCommand> command = unavailable("the server is stalled");
+    StatusOr<std::unique_ptr<EngineCommand>> command = unavailable_for_now("the server is stalled");
     if (!monitor_->stalled()) command = admission_.admit(std::move(request), std::move(sink));
     if (!command.ok()) {
       metrics_.add_refusal(command.status());
       return command.status();
     }
-    const RequestId id = command->parent->id;
-    send(*std::move(command));
+    const ParentRequest& parent = *std::get<SubmitCommand>(**command).parent;
+    const RequestId id = parent.id;
+    const int32_t n = parent.n;
+    try {
+      push(*std::move(command));
+    } catch (const std::exception&) {  // out of memory: the core will never end these
+      for (int32_t i = 0; i < n; ++i) ledger_.close_one(id);
+      throw;
+    }
     return id;
   }
 
@@ -195,9 +194,10 @@ class AsyncEngineImpl final : public AsyncEngine {
     return parts;
   }
 
-  void send(EngineCommand command) {
-    OMNIBUS_CHECK(inbox_.try_push(std::make_unique<EngineCommand>(std::move(command))),
-                  "the engine's inbox holds all that admission lets in");
+  void send(EngineCommand command) { push(std::make_unique<EngineCommand>(std::move(command))); }
+
+  void push(std::unique_ptr<EngineCommand> command) {
+    OMNIBUS_CHECK(inbox_.try_push(std::move(command)), "the engine's inbox holds all that admission lets in");
   }
 
   const EngineConfig config_;
@@ -210,7 +210,7 @@ class AsyncEngineImpl final : public AsyncEngine {
       scheduler_;  // the engine thread's, but for what it documents as thread-safe
   EngineState state_;
   RequestLedger ledger_;
-  Admission admission_;
+  RequestAdmission admission_;
   EngineInbox inbox_;
   EngineMetrics metrics_;
   OutputProcessor outputs_;

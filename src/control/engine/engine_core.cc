@@ -242,7 +242,6 @@ void EngineCore::post(SequenceEvent&& event) {
 void EngineCore::end_strays(FinishReason reason, const Status& why) {
   std::vector<RequestId> strays;
   for (const auto& [id, parent] : parent_of_) strays.push_back(id);
-  std::sort(strays.begin(), strays.end());
   for (const RequestId id : strays) {
     SequenceEvent event;
     event.id = id;

@@ -6,7 +6,7 @@
 
 #include <deque>
 #include <future>
-#include <unordered_map>
+#include <map>
 #include <vector>
 
 #include "omnibus/control/executor/executor.h"
@@ -96,9 +96,9 @@ class EngineCore {
 
   const EngineCoreParts p_;
   const EngineMetrics metrics_;
-  std::deque<StepInFlight> in_flight_;                  // oldest first
-  std::unordered_map<RequestId, RequestId> parent_of_;  // open sequences
-  std::vector<ScheduledRow> spare_rows_;                // memory of the last plan
+  std::deque<StepInFlight> in_flight_;        // oldest first
+  std::map<RequestId, RequestId> parent_of_;  // open sequences
+  std::vector<ScheduledRow> spare_rows_;      // memory of the last plan
   StepCostFit cost_;
   MonotonicNs last_completed_ns_ = 0;
   bool warm_ = false;

@@ -10,6 +10,7 @@
 
 #include "omnibus/base/common/log.h"
 #include "omnibus/base/common/mutant.h"
+#include "omnibus/base/common/rng.h"
 
 namespace omnibus {
 
@@ -88,15 +89,54 @@ class OutputProcessor::Shard {
     }
   }
 
+  // What fails here, for want of memory, ends one request and nothing else.
   void handle(Posted& posted) {
     if (posted.opened) {
-      open(std::move(posted.opened));
+      if (!attempt("opening a request", [&] { open(posted.opened); })) refuse(*posted.opened);
       return;
     }
     const auto it = parents_.find(posted.parent_id);
     if (it == parents_.end()) return;  // all its choices have ended
     take(it->second, posted.event);
     if (it->second.open == 0 && !OMNIBUS_MUTANT(15)) parents_.erase(it);
+  }
+
+  // False, and logged: it threw.
+  template <typename Work>
+  static bool attempt(const char* what, const Work& work) {
+    try {
+      work();
+      return true;
+    } catch (const std::exception& e) {
+      try {
+        log_error("{}: {}", what, e.what());
+      } catch (const std::exception&) {  // no memory for that either
+      }
+      return false;
+    }
+  }
+
+  // Nobody could be found to take its events: all its choices end here.
+  void refuse(const ParentRequest& request) {
+    for (int32_t i = 0; i < request.n; ++i) {
+      deliver(request, lost_output(request, i));
+      stop(request.id + static_cast<RequestId>(i), 0);
+      ledger_->close_one(request.id);
+    }
+  }
+
+  // Allocates nothing.
+  RequestOutput lost_output(const ParentRequest& request, int32_t index) const {
+    RequestOutput output;
+    output.id = request.id;
+    output.index = index;
+    output.finish_reason = FinishReason::kError;
+    output.status = lost_;
+    return output;
+  }
+
+  void stop(RequestId id, int32_t n_tokens) const {
+    attempt("ending a sequence", [&] { on_stop_(id, n_tokens); });
   }
 
   void open(std::shared_ptr<const ParentRequest> request) {
@@ -122,27 +162,43 @@ class OutputProcessor::Shard {
   void take(OpenParent& parent, const SequenceEvent& event) {
     OpenParent::Choice& choice = parent.choices[event.id - parent.request->id];
     if (choice.output == nullptr) {  // surplus behind a stop string, or a cancel that came too late
-      if (OMNIBUS_MUTANT(15) && event.finish_reason) deliver(parent, end_of(parent, event));
+      if (OMNIBUS_MUTANT(15) && event.finish_reason) deliver(*parent.request, end_of(parent, event));
       return;
     }
+    RequestOutput output;
+    if (!attempt("making the output of a request", [&] { output = advance(parent, choice, event); })) {
+      output = lost_output(*parent.request, static_cast<int32_t>(event.id - parent.request->id));
+      output.timeline = event.timeline;
+      output.timeline.finished_ns = event.time_ns;
+      // Tokens that the core has sampled since are surplus, as behind a stop string.
+      if (!event.finish_reason) stop(event.id, event.first_index);
+    }
+    const bool is_end = output.finish_reason.has_value();
+    if (is_end) {
+      attempt("counting an end", [&] { count_end(parent, output, choice.last_token_ns != 0); });
+      choice.output.reset();
+      --parent.open;
+    }
+    deliver(*parent.request, std::move(output));
+    if (!is_end) return;
+    if (parent.open == 0) {
+      attempt("logging a request",
+              [&] { log_request(*parent.request, metrics_.model_name, parent.summary); });
+    }
+    // After the sink, so that whoever waits for the ledger has seen every output.
+    ledger_->close_one(parent.request->id);
+  }
+
+  RequestOutput advance(OpenParent& parent, OpenParent::Choice& choice, const SequenceEvent& event) const {
     RequestOutput output = choice.output->take(event);
-    if (const auto n_tokens = choice.output->stopped_at(); n_tokens && !event.finish_reason)
-      on_stop_(event.id, *n_tokens);
     if (!event.tokens.empty() && !std::exchange(parent.prompt_counted, true))
       metrics_.add_prompt(parent.request->prompt_tokens, event.timeline.cached_tokens);
     metrics_.add_tokens(output.token_ids.size(), output.timeline, event.time_ns, choice.last_token_ns);
     if (!output.token_ids.empty()) choice.last_token_ns = event.time_ns;
-    const bool is_end = choice.output->finished();
-    if (is_end) {
-      count_end(parent, output, choice.last_token_ns != 0);
-      choice.output.reset();
-      --parent.open;
-    }
-    deliver(parent, std::move(output));
-    if (!is_end) return;
-    if (parent.open == 0) log_request(*parent.request, metrics_.model_name, parent.summary);
-    // After the sink, so that whoever waits for the ledger has seen every output.
-    ledger_->close_one(parent.request->id);
+    // Last: it is not undone.
+    if (const auto n_tokens = choice.output->stopped_at(); n_tokens && !event.finish_reason)
+      stop(event.id, *n_tokens);
+    return output;
   }
 
   void count_end(OpenParent& parent, const RequestOutput& output, bool has_token) const {
@@ -164,12 +220,8 @@ class OutputProcessor::Shard {
     return output;
   }
 
-  void deliver(const OpenParent& parent, RequestOutput output) {
-    try {
-      parent.request->sink(std::move(output));
-    } catch (const std::exception& e) {
-      log_error("an output sink threw: {}", e.what());
-    }
+  static void deliver(const ParentRequest& request, RequestOutput output) {
+    attempt("an output sink", [&] { request.sink(std::move(output)); });
   }
 
   const bool inline_;
@@ -177,6 +229,7 @@ class OutputProcessor::Shard {
   RequestLedger* const ledger_;
   const EngineMetrics metrics_;
   const FinishCallback on_stop_;
+  const Status lost_ = absl::InternalError("the server could not put this answer together");
   std::vector<Posted> outgoing_;             // engine thread only
   std::map<RequestId, OpenParent> parents_;  // text thread only
   std::mutex mutex_;
@@ -195,7 +248,8 @@ OutputProcessor::OutputProcessor(int32_t threads, std::shared_ptr<const Tokenize
 OutputProcessor::~OutputProcessor() = default;
 
 OutputProcessor::Shard& OutputProcessor::shard_of(RequestId parent_id) {
-  return *shards_[parent_id % shards_.size()];
+  // Ids step by n: taken as they are, requests of n choices would share a few of the threads.
+  return *shards_[splitmix64(parent_id, 0) % shards_.size()];
 }
 
 void OutputProcessor::open(std::shared_ptr<const ParentRequest> parent) {

@@ -29,16 +29,21 @@ Status positive(const char* name, int32_t value) {
 
 }  // namespace
 
+Status check_fair_sharing(const FairSharing& sharing) {
+  for (const auto& [tenant, weight] : sharing.weights)
+    if (!(weight > 0) || !std::isfinite(weight))
+      return absl::InvalidArgumentError("fair_sharing: the weight of '" + tenant +
+                                        "' must be positive, not " + std::to_string(weight));
+  return absl::OkStatus();
+}
+
 StatusOr<std::unique_ptr<Scheduler>> Scheduler::create(const SchedulerConfig& config, const KVCacheConfig& kv,
                                                        const Clock* clock) {
   OMNIBUS_RETURN_IF_ERROR(positive("max_model_len", config.max_model_len));
   OMNIBUS_RETURN_IF_ERROR(positive("max_num_seqs", config.max_num_seqs));
   OMNIBUS_RETURN_IF_ERROR(positive("max_passed_over", config.max_passed_over));
   OMNIBUS_RETURN_IF_ERROR(positive("max_steps_in_flight", config.max_steps_in_flight));
-  for (const auto& [tenant, weight] : config.fair_sharing.weights)
-    if (!(weight > 0) || !std::isfinite(weight))
-      return absl::InvalidArgumentError("fair_sharing: the weight of '" + tenant +
-                                        "' must be positive, not " + std::to_string(weight));
+  OMNIBUS_RETURN_IF_ERROR(check_fair_sharing(config.fair_sharing));
   OMNIBUS_ASSIGN_OR_RETURN(auto manager, KVCacheManager::create(kv));
   // Every running request but one may decode; the last must still get a chunk.
   const int64_t least = int64_t{config.max_num_seqs} + alignment_of(kv) - 1;

@@ -103,6 +103,8 @@ void Scheduler::take_row(Sequence& s, const ScheduledRow& row, const RowOutput& 
     event.timeline.first_token_ns = event.time_ns;
     event.prompt_logprobs = std::exchange(s.prompt_logprobs, {});
   }
+  if (OMNIBUS_MUTANT(9) && row.base_computed + row.n_tokens == s.prefill_end)
+    event.tokens.assign(s.output().begin(), s.output().end());
   take_tokens(s, output, event);
   publish(s);
   if (event.finish_reason) end(s, event);

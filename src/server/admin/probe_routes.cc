@@ -2,12 +2,11 @@
 
 #include <string>
 
+#include "omnibus/base/common/unavailable.h"
 #include "omnibus/server/http/json_body.h"
 
 namespace omnibus {
 namespace {
-
-constexpr int64_t kRetryAfterMs = 1000;
 
 HttpResponse probe_answer(const char* what_not, const std::string& reason) {
   HttpResponse response;
@@ -54,10 +53,6 @@ void add_metrics_route(const MetricsRegistry& metrics, RouteTable& routes) {
               }});
 }
 
-Status still_loading() {
-  ErrorDetail detail;
-  detail.retry_after_ms = kRetryAfterMs;
-  return with_detail(absl::UnavailableError("Loading model: the server is not ready yet"), detail);
-}
+Status still_loading() { return unavailable_for_now("Loading model: the server is not ready yet"); }
 
 }  // namespace omnibus

@@ -212,6 +212,17 @@ TEST(Commands, TokenBudgetFollowsTheNumberOfRequests) {
   EXPECT_TRUE(parse({"run", "--max-num-batched-tokens", "16"}).ok()) << "one conversation needs little";
 }
 
+TEST(Commands, SharesAreReadAtOnce) {
+  using Weights = std::map<std::string, double>;
+  EXPECT_EQ(serve({"--fair-sharing", "off"}).tenant_weights, Weights());
+  EXPECT_EQ(serve({"--fair-sharing", "equal"}).tenant_weights, Weights());
+  EXPECT_EQ(serve({"--fair-sharing", "a=2,b=0.5,c=d=1e3"}).tenant_weights,
+            (Weights{{"a", 2}, {"b", 0.5}, {"c=d", 1000}}));
+  for (const char* bad :
+       {"", "a", "a=", "=1", "a=0", "a=-1", "a=nan", "a=inf", "a=1e999", "a=1,", "a=1,a=2", "a=1x"})
+    EXPECT_THAT(error({"serve", "--fair-sharing", bad}), HasSubstr("--fair-sharing")) << bad;
+}
+
 TEST(Commands, BadValuesNameTheFlag) {
   const struct {
     Args args;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -101,8 +102,9 @@ struct ServeConfig {
   int64_t max_waiting_tokens = 0;      // prompt tokens; 0: four times what the KV cache holds
   // "off", "equal", or "NAME=WEIGHT,...": shares of the keys' names, 1 for those that are not listed.
   std::string fair_sharing = "off";
-  bool any_model = false;      // any "model" in a request means the one that is served
-  bool strict_fields = false;  // an unknown field of a request is 400
+  std::map<std::string, double> tenant_weights;  // those that it lists: made by finish_serve_config
+  bool any_model = false;                        // any "model" in a request means the one that is served
+  bool strict_fields = false;                    // an unknown field of a request is 400
   bool trust_request_chat_template = false;
   bool prefill_assistant = false;  // an assistant message at the end of a chat is gone on with
   GenerationConfigOption generation_config = GenerationConfigOption::kAuto;
@@ -156,7 +158,7 @@ std::vector<std::string> unknown_variables(std::span<const std::string> names);
 // own OptionSet, add to it, parse_options, then finish_serve_config.
 void declare_options(OptionSet& options, ServeConfig& config);
 // Reads --api-key-file, names the keys ("key1", "key2" where none is given), and checks what no single option
-// can: workers that do not exist yet, a bind beyond loopback without a key, feature pairs.
+// can: shares, workers that do not exist yet, a bind beyond loopback without a key, feature pairs.
 Status finish_serve_config(ServeConfig& config);
 
 // The flags of `serve` ("--port") whose values differ.

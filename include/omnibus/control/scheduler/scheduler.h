@@ -46,8 +46,10 @@ enum class SchedulingPolicy {
 // alike, in proportion to its weight while it has work.
 struct FairSharing {
   bool enabled = false;
-  std::map<std::string, double> weights;  // > 0; a tenant that is not listed has 1
+  std::map<std::string, double> weights;  // > 0 and finite; a tenant that is not listed has 1
 };
+// INVALID_ARGUMENT names the tenant.
+Status check_fair_sharing(const FairSharing& sharing);
 
 struct SchedulerConfig {
   int32_t max_model_len = 0;           // tokens of prompt + output, > 0
@@ -165,8 +167,9 @@ class Scheduler {
   // admission.cc
   void admit_waiting(SchedulerOutput& plan, StepBudget& budget);
   bool admit(Sequence& sequence, SchedulerOutput& plan, StepBudget& budget);
-  ComputedBlocks find_prefix(Sequence& sequence) const;
   void count_prefix_hit(Sequence& sequence, int32_t n_tokens);
+  // prefix_keys.cc
+  ComputedBlocks find_prefix(Sequence& sequence) const;
   void extend_keys(Sequence& sequence, int32_t n_tokens) const;
   // preemption.cc
   std::optional<GroupBlocks> grow(Sequence& sequence, SchedulerOutput& plan);

@@ -1,4 +1,4 @@
-#include "admission.h"
+#include "request_admission.h"
 
 #include <utility>
 
@@ -11,7 +11,7 @@ constexpr int64_t kWaitingPromptPerKv = 4;  // prompt tokens that may wait by de
 
 }  // namespace
 
-StatusOr<SubmitCommand> Admission::admit(GenerateRequest request, OutputSink sink) {
+StatusOr<std::unique_ptr<EngineCommand>> RequestAdmission::admit(GenerateRequest request, OutputSink sink) {
   const auto prompt_tokens = static_cast<int64_t>(request.prompt_token_ids.size());
   OMNIBUS_RETURN_IF_ERROR(p_.scheduler->can_serve(prompt_tokens));
   const TokenizerSpec& spec = p_.tokenizer->spec();
@@ -33,11 +33,11 @@ StatusOr<SubmitCommand> Admission::admit(GenerateRequest request, OutputSink sin
   parent->max_tokens = command.choices.front().sampling().max_tokens;
   const std::vector<Digest256> keys = p_.scheduler->make_prefix_keys(command.choices.front());
   for (Request& choice : command.choices) choice.prefix_keys = keys;
-  command.parent = std::move(parent);
-  // Last: whatever threw before has left nothing open.
-  OMNIBUS_RETURN_IF_ERROR(
-      p_.ledger->open(command.parent->id, command.parent->n, command.parent->prompt_tokens));
-  return command;
+  command.parent = parent;
+  auto boxed = std::make_unique<EngineCommand>(std::move(command));
+  // Last: whatever threw before has left nothing open, and nothing behind it allocates.
+  OMNIBUS_RETURN_IF_ERROR(p_.ledger->open(parent->id, parent->n, parent->prompt_tokens));
+  return boxed;
 }
 
 RequestLimits ledger_limits(const EngineConfig& config, const Scheduler& scheduler) {

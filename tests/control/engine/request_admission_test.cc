@@ -1,4 +1,4 @@
-#include "src/control/engine/admission.h"
+#include "src/control/engine/request_admission.h"
 
 #include <gtest/gtest.h>
 
@@ -28,10 +28,10 @@ struct Door {
     clock.advance_ns(kSecond);
     scheduler = *Scheduler::create(s, kv, &clock);
     ledger = std::make_unique<RequestLedger>(ledger_limits(config, *scheduler), &clock);
-    admission =
-        std::make_unique<Admission>(AdmissionParts{scheduler.get(), tokenizer.get(), ledger.get(), &clock});
+    admission = std::make_unique<RequestAdmission>(
+        RequestAdmissionParts{scheduler.get(), tokenizer.get(), ledger.get(), &clock});
   }
-  StatusOr<SubmitCommand> admit(int32_t prompt_tokens, int32_t n = 1) {
+  StatusOr<std::unique_ptr<EngineCommand>> admit(int32_t prompt_tokens, int32_t n = 1) {
     GenerateRequest request;
     request.prompt_token_ids.assign(static_cast<size_t>(prompt_tokens), 'a');
     request.n = n;
@@ -43,10 +43,10 @@ struct Door {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::unique_ptr<Scheduler> scheduler;
   std::unique_ptr<RequestLedger> ledger;
-  std::unique_ptr<Admission> admission;
+  std::unique_ptr<RequestAdmission> admission;
 };
 
-TEST(Admission, EveryFieldReachesTheSequences) {
+TEST(RequestAdmission, EveryFieldReachesTheSequences) {
   Door door;
   GenerateRequest request;
   request.prompt_token_ids = {'a', 'b'};
@@ -57,8 +57,10 @@ TEST(Admission, EveryFieldReachesTheSequences) {
   request.deadline = 77;
   request.log_id = "req-1";
   request.trace_id = "0af7651916cd43dd8448eb211c80319c";
-  const auto command = door.admission->admit(request, [](RequestOutput) {});
-  ASSERT_TRUE(command.ok()) << command.status();
+  const auto admitted = door.admission->admit(request, [](RequestOutput) {});
+  ASSERT_TRUE(admitted.ok()) << admitted.status();
+  const auto* command = std::get_if<SubmitCommand>(admitted->get());
+  ASSERT_NE(command, nullptr);
   EXPECT_EQ(command->parent->log_id, "req-1");
   EXPECT_EQ(command->parent->trace_id, request.trace_id);
   EXPECT_EQ(command->parent->tenant, "team");
@@ -75,7 +77,7 @@ TEST(Admission, EveryFieldReachesTheSequences) {
   EXPECT_NE(command->choices[0].sampling().seed, command->choices[1].sampling().seed);
 }
 
-TEST(Admission, RowsAndQueueTogetherBoundWhatIsOpen) {
+TEST(RequestAdmission, RowsAndQueueTogetherBoundWhatIsOpen) {
   Door door(2, 3);
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(door.admit(1).ok()) << i;
   const Status refused = door.admit(1).status();
@@ -88,14 +90,14 @@ TEST(Admission, RowsAndQueueTogetherBoundWhatIsOpen) {
   EXPECT_FALSE(door.admit(1).ok());
 }
 
-TEST(Admission, PromptTokensThatWaitAreBounded) {
+TEST(RequestAdmission, PromptTokensThatWaitAreBounded) {
   Door door(2, 100, 64);  // beyond the 128 that the KV cache holds
   for (int i = 0; i < 6; ++i) EXPECT_TRUE(door.admit(32).ok()) << i;
   EXPECT_EQ(error_detail(door.admit(1).status()).http, 429);
   EXPECT_EQ(door.ledger->open_requests().prompt_tokens, 6 * 32);
 }
 
-TEST(Admission, LimitsMayChange) {
+TEST(RequestAdmission, LimitsMayChange) {
   Door door(2, 3);
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(door.admit(1).ok());
   door.ledger->set_limits({6, 1000});
@@ -106,7 +108,7 @@ TEST(Admission, LimitsMayChange) {
 }
 
 // Ends come every 4 s. A request of n choices needs as many ends.
-TEST(Admission, RetryAfterIsTheTimeUntilThereIsRoom) {
+TEST(RequestAdmission, RetryAfterIsTheTimeUntilThereIsRoom) {
   Door door(2, 3);
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(door.admit(1).ok());
   for (RequestId id = 1; id < 100; ++id) {
@@ -118,7 +120,7 @@ TEST(Admission, RetryAfterIsTheTimeUntilThereIsRoom) {
   EXPECT_EQ(error_detail(door.admit(1, 3).status()).retry_after_ms, 12'000);
 }
 
-TEST(Admission, NothingComesInOnceItIsStopped) {
+TEST(RequestAdmission, NothingComesInOnceItIsStopped) {
   Door door;
   EXPECT_TRUE(door.admit(1).ok());
   door.ledger->stop_admission(absl::UnavailableError("going"));

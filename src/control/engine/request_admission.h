@@ -1,5 +1,5 @@
-// Admission: from a client's request to what the core takes, or a refusal. Everything about a request that
-// can be wrong is found here, on the caller's thread.
+// RequestAdmission: from a client's request to what the core takes, or a refusal. Everything about a request
+// that can be wrong is found here, on the caller's thread.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@
 namespace omnibus {
 
 // All outlive it. Of the scheduler only what it documents as thread-safe is used.
-struct AdmissionParts {
+struct RequestAdmissionParts {
   const Scheduler* scheduler = nullptr;
   const Tokenizer* tokenizer = nullptr;
   RequestLedger* ledger = nullptr;
@@ -25,16 +25,16 @@ struct AdmissionParts {
 };
 
 // Any thread.
-class Admission {
+class RequestAdmission {
  public:
-  explicit Admission(const AdmissionParts& parts) : p_(parts) {}
+  explicit RequestAdmission(const RequestAdmissionParts& parts) : p_(parts) {}
 
   // What AsyncEngine::submit documents. On success the ledger counts the request's choices as open, and the
-  // command must reach the core.
-  StatusOr<SubmitCommand> admit(GenerateRequest request, OutputSink sink);
+  // command, a SubmitCommand, must reach the core; it is ready to be pushed.
+  StatusOr<std::unique_ptr<EngineCommand>> admit(GenerateRequest request, OutputSink sink);
 
  private:
-  const AdmissionParts p_;
+  const RequestAdmissionParts p_;
   std::atomic<RequestId> next_id_{1};
 };
 
