@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "omnibus/base/common/log.h"
+#include "omnibus/base/common/log_flush.h"
 
 #include "commands.h"
 #include "version.h"
@@ -32,6 +33,7 @@ int report_failure(const Status& error) {
   if (log_is_json()) {
     log_error("{}", status_message(error));
   } else {
+    flush_log();
     fmt::print(stderr, "omnibus: {}\n", status_message(error));
   }
   return kExitFailure;

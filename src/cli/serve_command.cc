@@ -53,6 +53,7 @@ class Serving {
   const ServeProgram& program_;
   const SteadyClock clock_;
   MetricsRegistry metrics_;
+  MetricsPage metrics_page_{metrics_};
   const Gauge ready_ = metrics_.gauge("omnibus_ready", "1 while /readyz answers 200");
   Control control_{signals_};
   Lifecycle lifecycle_;
@@ -77,9 +78,9 @@ AdminConfig Serving::admin_config() {
 ListenerRoutes Serving::routes_while_loading() {
   auto open = std::make_shared<RouteTable>();
   add_probe_routes(lifecycle_, *open);
-  add_metrics_route(metrics_, *open);
+  add_metrics_route(metrics_page_, *open);
   auto admin = std::make_shared<RouteTable>();
-  add_admin_routes(admin_config(), lifecycle_, metrics_, *admin);
+  add_admin_routes(admin_config(), lifecycle_, metrics_page_, *admin);
   return {.open = std::move(open), .admin = std::move(admin), .elsewhere = still_loading()};
 }
 
@@ -103,7 +104,7 @@ Status Serving::load() {
   model_.engine.fair_sharing = limits.fair_sharing;
   model_.engine.text_threads = text_threads();
   OMNIBUS_ASSIGN_OR_RETURN(engine_, start_engine(model_, &metrics_, &clock_));
-  api_ = std::make_unique<ServingApi>(model_, *engine_, lifecycle_, metrics_);
+  api_ = std::make_unique<ServingApi>(model_, *engine_, lifecycle_, metrics_, metrics_page_);
   OMNIBUS_ASSIGN_OR_RETURN(routes_.open, api_->make_routes(config_));
   routes_.rpc = api_->make_rpc_methods(config_);
   routes_.elsewhere = {};

@@ -5,6 +5,8 @@
 #include <ctime>
 #include <initializer_list>
 
+#include "omnibus/base/common/log_flush.h"
+
 namespace omnibus {
 namespace {
 
@@ -45,6 +47,7 @@ ExitOnStopSignal::ExitOnStopSignal()
         const sigset_t set = set_of({SIGTERM, SIGINT});
         while (!done_.load()) {
           if (const auto signal = wait_for_one(set, std::chrono::milliseconds(20))) {
+            flush_log();
             std::_Exit(128 + *signal);
           }
         }

@@ -2,20 +2,21 @@
 
 import resource
 import socket
-import statistics
 import time
 
 import pytest
 
-from harness.process import allow_descriptors, descriptors, rss_bytes, soak
+from harness.figures import SOAK, percentile
+from harness.process import allow_descriptors, descriptors, rss_bytes
 from harness.raw import connect, exchange, read_answer, request_bytes
 from harness.script import HELLO
 from harness.wait import wait_until
 
-IDLE, SLOW = (10_000, 100) if soak() else (1_000, 10)
+IDLE, SLOW = (10_000, 100) if SOAK else (1_000, 10)
+HEADER_TIMEOUT, BODY_TIMEOUT = (10, 30) if SOAK else (2, 2)  # seconds
 
 
-def closed(connection, limit=20):
+def closed(connection, limit=60):
     """The answer's status when the server has closed the connection; 0 without an answer."""
     connection.settimeout(limit)
     data = b""
@@ -27,10 +28,10 @@ def closed(connection, limit=20):
     return int(data.split(b" ", 2)[1]) if data else 0
 
 
-def test_f10_idle_connections(own_replay):
+def test_f10_idle_connections(own_replay, figures):
     allow_descriptors(2 * IDLE + 500)
-    server = own_replay(HELLO, "--max-connections", str(IDLE + 2 * SLOW + 100), "--header-timeout", "2",
-                        "--body-timeout", "2", "--keep-alive-timeout", "600")
+    server = own_replay(HELLO, "--max-connections", str(IDLE + 2 * SLOW + 100), "--header-timeout",
+                        str(HEADER_TIMEOUT), "--body-timeout", str(BODY_TIMEOUT), "--keep-alive-timeout", "600")
     server.assert_serves()
     before = rss_bytes(server.process.pid)
     idle = []
@@ -41,7 +42,7 @@ def test_f10_idle_connections(own_replay):
     for connection in idle:
         assert read_answer(connection)[0] == 200
     grown = (rss_bytes(server.process.pid) - before) / IDLE
-    print(f"F10: {grown / 1024:.1f} KiB RSS per idle connection (bar 20)")
+    figures.bar(f"memory of each of {IDLE} idle connections", grown / 1024, 20, "KiB")
     assert grown < 64 * 1024  # a leak of buffers, not noise
 
     started = time.monotonic()
@@ -56,11 +57,10 @@ def test_f10_idle_connections(own_replay):
         at = time.monotonic()
         assert exchange(server, request_bytes(headers=["Connection: close"]))[0] == 200
         times.append(time.monotonic() - at)
-    print(f"F10: a new connection is answered in {statistics.median(times) * 1e3:.1f} ms, p95 "
-          f"{sorted(times)[47] * 1e3:.1f} ms (bar 10)")
-    for name, connections in (("headers", headers), ("bodies", bodies)):
+    figures.bar("a new connection answered in (p95)", percentile(times, 0.95) * 1e3, 10, "ms")
+    for name, connections, limit in (("headers", headers, HEADER_TIMEOUT), ("bodies", bodies, BODY_TIMEOUT)):
         assert {closed(c) for c in connections} == {408}
-        print(f"F10: half {name} are gone after {time.monotonic() - started:.1f} s (time-out 2)")
+        figures.bar(f"half {name} gone after", time.monotonic() - started, limit + 2, "s")
     # Those that only wait are still there.
     for connection in idle[:: max(1, IDLE // 50)]:
         connection.sendall(request_bytes())
@@ -98,7 +98,7 @@ def test_f10_more_connections_than_allowed(own_replay):
 
 
 @pytest.mark.parametrize("spare", [1, 20])
-def test_f10_out_of_descriptors(own_replay, spare):
+def test_f10_out_of_descriptors(own_replay, spare, figures):
     """At the limit connections are turned away at once, nothing spins, and all is well when there is room again."""
     server = own_replay(HELLO)
     server.assert_serves()
@@ -113,11 +113,11 @@ def test_f10_out_of_descriptors(own_replay, spare):
         held.append(connection)
         refused += status != 200
     assert 0 < refused < spare + 30 and server.process.poll() is None
-    assert "out of file descriptors" in server.log()
+    assert 1 <= server.log().count("out of file descriptors") <= 2  # one in ten seconds
     cpu = cpu_seconds(pid)
     started = time.monotonic()
     wait_until(lambda: time.monotonic() - started > 0.5, 5)
-    print(f"F10: {refused} turned away; {cpu_seconds(pid) - cpu:.2f} s of CPU in 0.5 s at the limit")
+    figures.bar(f"{refused} turned away; CPU in half a second at the limit", cpu_seconds(pid) - cpu, 0.1, "s")
     resource.prlimit(pid, resource.RLIMIT_NOFILE, old)
     for connection in held:
         connection.close()

@@ -55,7 +55,7 @@ def not_ready_after(server, since, limit=10):
     return time.monotonic() - since
 
 
-def test_f14_thirty_two_streams_under_load(own_replay):
+def test_f14_thirty_two_streams_under_load(own_replay, figures):
     """All that was accepted is finished whole; what comes later hears 503 with Retry-After and Connection: close."""
     server = own_replay(SLOW, "--drain-timeout", "60", "--max-num-seqs", "64")
     streams = [open_stream(server, "finite") for _ in range(STREAMS)]
@@ -81,7 +81,7 @@ def test_f14_thirty_two_streams_under_load(own_replay):
     wait_until(lambda: len(answers) > 4, 30, "load")
     started = time.monotonic()
     server.terminate()
-    print(f"F14: not ready {not_ready_after(server, started) * 1e3:.0f} ms after SIGTERM (bar 100)")
+    figures.bar("not ready after SIGTERM in", not_ready_after(server, started) * 1e3, 100, "ms")
     for connection, head in zip(streams, heads):
         data = rest_of(connection, head)
         assert data.count(b'"text":"a') == 60 and data.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n"), data[-300:]
@@ -94,11 +94,11 @@ def test_f14_thirty_two_streams_under_load(own_replay):
     # Everything was answered until nobody listened any more: each asker's last word is that.
     assert {a[0] for a in answers} <= {200, 503, 0}, answers
     assert sum(a[0] == 0 for a in answers) <= len(askers)
-    print(f"F14: {sum(a[0] == 200 for a in answers)} served, {len(refused)} refused, exit "
-          f"{time.monotonic() - started:.1f} s after SIGTERM")
+    figures.note(f"{sum(a[0] == 200 for a in answers)} served, {len(refused)} refused, exit "
+                 f"{time.monotonic() - started:.1f} s after SIGTERM")
 
 
-def test_f14_what_does_not_finish_hears_of_it(own_replay):
+def test_f14_what_does_not_finish_hears_of_it(own_replay, figures):
     server = own_replay(SLOW, "--drain-timeout", "1", "--max-num-seqs", "8")
     running = [open_stream(server, "endless") for _ in range(8)]
     heads = [first_bytes(c) for c in running]
@@ -114,12 +114,12 @@ def test_f14_what_does_not_finish_hears_of_it(own_replay):
         # Streams whose head was sent get an event, the rest a status.
         assert data.startswith(b"HTTP/1.1 503") or b'"unavailable_error"' in data, data[:400]
     assert server.process.wait(20) == 0
-    print(f"F14: exit {time.monotonic() - started:.1f} s after SIGTERM with a limit of 1 s")
+    figures.bar("exit after SIGTERM, limit 1 s, in", time.monotonic() - started, 3, "s")
 
 
 @pytest.mark.parametrize("first,second", [(signal.SIGTERM, signal.SIGTERM), (signal.SIGINT, signal.SIGTERM),
                                           (signal.SIGTERM, signal.SIGINT)])
-def test_f14_a_second_signal(own_replay, first, second):
+def test_f14_a_second_signal(own_replay, first, second, figures):
     server = own_replay(SLOW, "--drain-timeout", "60", "--max-num-seqs", "64")
     streams = [open_stream(server, "endless") for _ in range(STREAMS)]
     for connection in streams:
@@ -129,15 +129,15 @@ def test_f14_a_second_signal(own_replay, first, second):
     started = time.monotonic()
     server.process.send_signal(second)
     assert server.process.wait(20) == 128 + second
-    print(f"F14: exit {(time.monotonic() - started) * 1e3:.0f} ms after the second signal (bar 2,000)")
+    figures.bar("exit after the second signal in", time.monotonic() - started, 2, "s")
 
 
-def test_f14_drain_delay(own_replay):
+def test_f14_drain_delay(own_replay, figures):
     """Slow routers: not ready at once, and yet served for as long as they may still send."""
     server = own_replay(SLOW, "--drain-delay", "600", "--drain-timeout", "20")
     started = time.monotonic()
     server.terminate()
-    print(f"F14: not ready {not_ready_after(server, started) * 1e3:.0f} ms after SIGTERM, with a delay")
+    figures.bar("not ready after SIGTERM, with a delay, in", not_ready_after(server, started) * 1e3, 100, "ms")
     for _ in range(3):
         answer = server.post("/v1/completions", {"prompt": "hi"})
         assert answer.status_code == 200 and answer.headers.get("connection") != "close"

@@ -9,11 +9,12 @@ import threading
 import time
 
 from harness.admin import Admin
-from harness.process import descriptors, rss_bytes, soak, threads
+from harness.figures import SOAK, percentile
+from harness.process import descriptors, rss_bytes, threads
 from harness.script import script, says
 from harness.wait import wait_until
 
-ROUNDS = 1_000 if soak() else 50
+ROUNDS = 1_000 if SOAK else 50
 SLOW = script(says(*["a"] * 30, when="finite", delay_ms=3), says("ok"), num_blocks=4096)
 
 
@@ -62,7 +63,7 @@ class Load(threading.Thread):
         assert data.count(b'"text":"a') == 30 and data.endswith(b"data: [DONE]\n\n"), data[-200:]
 
 
-def test_f16_reloads_under_load(own_replay, tmp_path):
+def test_f16_reloads_under_load(own_replay, tmp_path, figures):
     seed = int(os.environ.get("OMNIBUS_TEST_SEED", time.time_ns() % 2**32))
     print(f"F16: seed {seed}")
     rng = random.Random(seed)
@@ -103,9 +104,9 @@ def test_f16_reloads_under_load(own_replay, tmp_path):
     assert server.metric("omnibus_config_reloads_total", result="error") == ROUNDS // 3
     assert admin.status()["config"]["generation"] == good + 1
     wait_until(lambda: descriptors(pid) < 60, 20, "descriptors back")
-    print(f"F16: {ROUNDS} reloads, {sum(each.served for each in load)} streams, 0 dropped; "
-          f"{1e3 * sorted(times)[len(times) // 2]:.1f} ms a reload; RSS {baseline[0] / 2**20:.1f} -> "
-          f"{rss_bytes(pid) / 2**20:.1f} MiB")
+    figures.note(f"{ROUNDS} reloads, {sum(each.served for each in load)} streams, 0 dropped, "
+                 f"{1e3 * percentile(times, 0.5):.1f} ms a reload")
+    figures.bar("memory after the last reload, of that after the first quarter", rss_bytes(pid) / baseline[0], 1.05, "times")
     assert threads(pid) == baseline[1]
     assert rss_bytes(pid) - baseline[0] < 32 * 2**20
     assert server.stop(30) == 0

@@ -1,9 +1,11 @@
 """F18: the disk is full, the home is read-only, memory runs out. Descriptors running out: F10."""
 
 import hashlib
+import json
 import os
 import resource
 import subprocess
+import time
 
 import pytest
 import requests
@@ -14,6 +16,8 @@ from harness.raw import connect, read_answer, request_bytes
 from harness.script import HELLO
 from harness.server import Server, replay_command
 from harness.wait import wait_until
+
+LOST_LINES = 30_000  # more than the queue of the log holds
 
 
 @pytest.fixture
@@ -111,11 +115,7 @@ def test_f18_a_log_on_a_full_disk(tmp_path, small_disk):
     with open(small_disk / "log", "wb") as log, open(out, "wb") as stdout:
         process = subprocess.Popen(command, stdout=stdout, stderr=log, stdin=subprocess.DEVNULL, env=env)
     try:
-        def address():
-            lines = [line.split() for line in out.read_text().splitlines()]
-            return next((line[1] for line in lines if line[:1] == ["address"]), None)
-
-        url = wait_until(address, 30, "the start")
+        url = wait_until(lambda: address_in(out), 30, "the start")
         body = {"messages": [{"role": "user", "content": "hello"}]}
         for _ in range(20):
             answer = requests.post(url + "/v1/chat/completions", json=body, timeout=10)
@@ -125,7 +125,87 @@ def test_f18_a_log_on_a_full_disk(tmp_path, small_disk):
         assert process.wait(20) == 0
 
 
-def test_f18_out_of_memory(start, tmp_path):
+def test_f18_nobody_reads_the_log(tmp_path, figures):
+    """stderr is a pipe whose reader stands still: requests go on, the oldest lines are dropped, and the log says so."""
+    path, out = tmp_path / "script", tmp_path / "out"
+    path.write_text(HELLO)
+    command = [*replay_command(path, "--log-level", "debug", "--log-format", "json"), "--port", "0"]
+    env = {**os.environ, "OMNIBUS_HOME": str(tmp_path / "home")}
+    with open(out, "wb") as stdout:
+        process = subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=env)
+    try:
+        url = wait_until(lambda: address_in(out), 30, "the start")
+        session, slowest = requests.Session(), 0
+        body = {"messages": [{"role": "user", "content": "hello"}]}
+        ids = {"X-Request-Id": "x" * 120}
+
+        def ask():
+            answer = session.post(url + "/v1/chat/completions", json=body, headers=ids, timeout=20)
+            assert answer.json()["choices"][0]["message"]["content"] == "Hello world!"
+            return answer.elapsed.total_seconds()
+
+        for _ in range(300):  # more than a pipe holds
+            slowest = max(slowest, ask())
+        figures.bar("slowest of 300 answers with an unread log", slowest * 1e3, 200, "ms")
+        lines = LOST_LINES
+        dropped = 0
+        while not dropped and lines:  # cheap lines, until the queue is full, too
+            for _ in range(500):
+                session.get(url + "/livez", headers=ids, timeout=20)
+            lines -= 500
+            dropped = value_of(session.get(url + "/metrics", timeout=20).text, "omnibus_log_lines_dropped_total")
+        assert dropped > 0
+        ask()
+        assert session.get(url + "/livez", timeout=20).status_code == 200
+        text = read_until(process.stderr, b"log lines were dropped")
+        assert b"log lines were dropped: stderr was not read in time" in text
+    finally:
+        process.terminate()
+        rest = process.stderr.read()
+        assert process.wait(20) == 0
+    for line in (text + rest).splitlines():
+        json.loads(line)
+
+
+def test_f18_a_log_that_is_never_read_does_not_keep_the_process(tmp_path, figures):
+    path, out = tmp_path / "script", tmp_path / "out"
+    path.write_text(HELLO)
+    command = [*replay_command(path, "--log-level", "debug"), "--port", "0"]
+    env = {**os.environ, "OMNIBUS_HOME": str(tmp_path / "home")}
+    with open(out, "wb") as stdout:
+        process = subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=env)
+    try:
+        url = wait_until(lambda: address_in(out), 30, "the start")
+        for _ in range(600):
+            requests.get(url + "/livez", headers={"X-Request-Id": "x" * 120}, timeout=20)
+        started = time.monotonic()
+        process.terminate()
+        assert process.wait(30) == 0
+        figures.bar("exit with an unread log in", time.monotonic() - started, 3, "s")
+    finally:
+        process.kill()
+        process.stderr.close()
+
+
+def address_in(out):
+    lines = [line.split() for line in out.read_text().splitlines()]
+    return next((line[1] for line in lines if line[:1] == ["address"]), None)
+
+
+def value_of(metrics, name):
+    return next((float(line.split()[1]) for line in metrics.splitlines() if line.startswith(name + " ")), 0)
+
+
+def read_until(stream, text):
+    data = b""
+    while text not in data:
+        more = os.read(stream.fileno(), 1 << 16)
+        assert more, "the log ended"
+        data += more
+    return data
+
+
+def test_f18_out_of_memory(start, tmp_path, figures):
     """Address space for small requests only: a large one is 503, or its connection ends; the server goes on."""
     # One arena: others have address space in hand, in which a large body would find room.
     server = start(tmp_path / "home", MALLOC_ARENA_MAX="1")
@@ -144,7 +224,7 @@ def test_f18_out_of_memory(start, tmp_path):
                 pass
             seen.append(read_answer(connection)[0])
         server.assert_serves()
-    print(f"F18: 12 MiB bodies without memory for them: {seen}")
+    figures.note(f"12 MiB bodies without memory for them: {seen}")
     assert set(seen) <= {0, 503} and 503 in seen
     resource.prlimit(pid, resource.RLIMIT_AS, old)
     answer = requests.post(server.url + "/tokenize", data=body, timeout=60)

@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 from h2.events import ConnectionTerminated, DataReceived, StreamEnded, StreamReset
 
+from harness.figures import SOAK
 from harness.grpc_client import Client
-from harness.process import soak
 from harness.raw import connect, read_answer, request_bytes
 from harness.raw_http2 import RawConnection
 from harness.script import script, says
 from harness.server import Server, replay_command
 from harness.wait import wait_until
 
-PAUSE, LIMIT = 60 if soak() else 6, "5"
+PAUSE, LIMIT = 60 if SOAK else 6, "5"
 SLOW = script(
     says("x", when="endless", eos=False, delay_ms=5),
     says(*["a"] * 100, when="finite", delay_ms=10),
@@ -116,7 +116,7 @@ def test_f19_the_wall_clock_jumps(tmp_path):
         server.close()
 
 
-def test_f19_everything_stands_still(own_replay):
+def test_f19_everything_stands_still(own_replay, figures):
     """Time-outs shorter than the pause, and nobody is blamed for it."""
     server = own_replay(SLOW, "--header-timeout", LIMIT, "--body-timeout", LIMIT, "--keep-alive-timeout", LIMIT,
                         "--stall-timeout", LIMIT, "--drain-timeout", "20", "--max-num-seqs", "64")
@@ -156,7 +156,8 @@ def test_f19_everything_stands_still(own_replay):
             except (OSError, socket.timeout):
                 pass
     flowing = sum(still_flows(c) for c in streams)
-    print(f"F19: after a pause of {PAUSE} s: {flowing} of 16 streams flow, answered: {answers} of 100 each")
+    figures.note(f"after a pause of {PAUSE} s {flowing} of 16 streams flow, answered of 100 each: "
+                 f"{', '.join(f'{name} {count}' for name, count in answers.items())}")
     assert flowing == 16 and answers["half headers"] == answers["half bodies"] == 100 and answers["idle"] == 100
     server.assert_serves()
     # The time-outs themselves are still there.

@@ -27,8 +27,3 @@ def allow_descriptors(count):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < count:
         resource.setrlimit(resource.RLIMIT_NOFILE, (count, max(hard, count) if hard != resource.RLIM_INFINITY else hard))
-
-
-def soak():
-    """Whether the long forms run."""
-    return os.environ.get("OMNIBUS_SOAK") == "1"

@@ -34,6 +34,11 @@ size_t utf8_length(std::string_view text) {
 
 }  // namespace
 
+bool is_c1_control(std::string_view text) {
+  return text.size() >= 2 && text[0] == '\xC2' && static_cast<unsigned char>(text[1]) >= 0x80 &&
+         static_cast<unsigned char>(text[1]) <= 0x9F;
+}
+
 void append_json_string(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {
@@ -46,6 +51,8 @@ void append_json_string(std::string& out, std::string_view text) {
       out += c;
     } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
       fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
+    } else if (is_c1_control(text)) {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned char>(text[1]));
     } else {
       out += text.substr(0, n);
     }

@@ -2,62 +2,47 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <ctime>
 #include <iterator>
-#include <memory>
 
-#include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/spdlog.h>
+#include <unistd.h>
 
+#include "omnibus/base/common/log_flush.h"
 #include "omnibus/base/common/wall_clock.h"
 
 #include "json_text.h"
+#include "log_writer.h"
 
 namespace omnibus {
 namespace {
 
 constexpr int64_t kSecond = 1'000'000'000, kMillisecond = 1'000'000;
 
-spdlog::level::level_enum to_spdlog(LogLevel level) {
-  switch (level) {
-    case LogLevel::kDebug:
-      return spdlog::level::debug;
-    case LogLevel::kInfo:
-      return spdlog::level::info;
-    case LogLevel::kWarning:
-      return spdlog::level::warn;
-    case LogLevel::kError:
-      return spdlog::level::err;
-  }
-  return spdlog::level::info;
-}
-
 char letter_of(LogLevel level) { return static_cast<char>(log_level_name(level)[0] - 'a' + 'A'); }
 
-std::shared_ptr<spdlog::logger> make_logger(LogLevel level) {
-  auto logger =
-      std::make_shared<spdlog::logger>("omnibus", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-  logger->set_level(to_spdlog(level));
-  logger->set_pattern("%v");
-  return logger;
-}
+constexpr size_t kMaxQueuedBytes = 1 << 20;
+// How long a process that leaves waits for the reader of its stderr.
+constexpr auto kFlushLimit = std::chrono::milliseconds(500);
 
-std::shared_ptr<spdlog::logger>& logger() {
-  static std::shared_ptr<spdlog::logger> instance = make_logger(LogLevel::kInfo);
-  return instance;
-}
-
+std::atomic<LogLevel> chosen_level{LogLevel::kInfo};
 std::atomic<LogFormat> chosen_format{LogFormat::kText};
 
 // The message of a text line: what would end the line, or steer a terminal, is written as an escape.
 void append_text(std::string& out, std::string_view text) {
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-      fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned>(c));
+  while (!text.empty()) {
+    const auto c = static_cast<unsigned char>(text.front());
+    if (is_c1_control(text)) {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned char>(text[1]));
+      text.remove_prefix(1);
+    } else if (c < 0x20 || c == 0x7F) {
+      fmt::format_to(std::back_inserter(out), "\\x{:02x}", c);
     } else {
-      out += c;
+      out += text.front();
     }
+    text.remove_prefix(1);
   }
 }
 
@@ -110,6 +95,22 @@ void append_time(std::string& out, LogFormat format, int64_t unix_ns) {
   fmt::format_to(std::back_inserter(out), ".{:03}", unix_ns % kSecond / kMillisecond);
 }
 
+std::string gap_line(int64_t lines) {
+  return format_log_line(chosen_format, wall_clock_ns(), LogLevel::kWarning,
+                         fmt::format("{} log lines were dropped: stderr was not read in time", lines),
+                         {{"dropped", lines}});
+}
+
+// Made by the first line, and never destroyed: threads may log until the process is gone.
+LogWriter& writer() {
+  static LogWriter* const instance = [] {
+    auto* made = new LogWriter(STDERR_FILENO, kMaxQueuedBytes, gap_line);
+    std::atexit(flush_log);
+    return made;
+  }();
+  return *instance;
+}
+
 }  // namespace
 
 const char* log_level_name(LogLevel level) {
@@ -128,7 +129,7 @@ const char* log_level_name(LogLevel level) {
 
 void init_log(LogLevel level, LogFormat format) {
   chosen_format = format;
-  logger() = make_logger(level);
+  chosen_level = level;
 }
 
 StatusOr<LogLevel> parse_log_level(std::string_view name) {
@@ -139,16 +140,11 @@ StatusOr<LogLevel> parse_log_level(std::string_view name) {
       fmt::format("log level '{}' is none of debug, info, warning, error", name));
 }
 
-void set_log_level(LogLevel level) { logger()->set_level(to_spdlog(level)); }
+void set_log_level(LogLevel level) { chosen_level = level; }
 
-LogLevel log_level() {
-  for (const LogLevel level : {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarning}) {
-    if (log_enabled(level)) return level;
-  }
-  return LogLevel::kError;
-}
+LogLevel log_level() { return chosen_level; }
 
-bool log_enabled(LogLevel level) { return logger()->should_log(to_spdlog(level)); }
+bool log_enabled(LogLevel level) { return level >= chosen_level.load(); }
 
 bool log_is_json() { return chosen_format == LogFormat::kJson; }
 
@@ -183,8 +179,11 @@ std::string format_log_line(LogFormat format, int64_t unix_ns, LogLevel level, s
 
 void log_line(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
   if (!log_enabled(level)) return;
-  const std::string line = format_log_line(chosen_format, wall_clock_ns(), level, message, fields);
-  logger()->log(to_spdlog(level), spdlog::string_view_t(line.data(), line.size()));
+  writer().put(format_log_line(chosen_format, wall_clock_ns(), level, message, fields));
 }
+
+void flush_log() { static_cast<void>(writer().flush(kFlushLimit)); }
+
+int64_t dropped_log_lines() { return writer().dropped(); }
 
 }  // namespace omnibus

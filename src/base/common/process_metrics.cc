@@ -11,6 +11,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "omnibus/base/common/log_flush.h"
+
 namespace omnibus {
 namespace {
 
@@ -96,9 +98,13 @@ std::vector<prometheus::MetricFamily> process_metrics() {
     out.push_back(family("process_resident_memory_bytes", "Memory that is present in bytes",
                          MetricType::Gauge, used->resident_bytes));
   }
-  if (const auto start = start_seconds())
+  static const std::optional<double> start = start_seconds();
+  if (start)
     out.push_back(family("process_start_time_seconds", "Start of this process, seconds since the epoch",
                          MetricType::Gauge, *start));
+  out.push_back(family("omnibus_log_lines_dropped_total",
+                       "Log lines dropped because stderr was not read in time", MetricType::Counter,
+                       static_cast<double>(dropped_log_lines())));
   return out;
 }
 

@@ -7,6 +7,7 @@
 
 #include "omnibus/base/common/clock.h"
 #include "omnibus/base/common/log.h"
+#include "omnibus/base/common/log_flush.h"
 
 #include "durations.h"
 
@@ -21,6 +22,7 @@ void wait_a_little(Control& control) {
   for (const auto& done : events.reloads) done(absl::UnavailableError("The server is draining"));
   if (!events.signal || *events.signal == SIGHUP) return;
   log_warning("second signal: leaving at once");
+  flush_log();
   std::_Exit(128 + *events.signal);
 }
 

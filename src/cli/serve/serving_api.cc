@@ -95,11 +95,12 @@ Status check_api_options(const ServeConfig& config) {
 }
 
 ServingApi::ServingApi(const ServedModel& model, AsyncEngine& engine, const Lifecycle& lifecycle,
-                       MetricsRegistry& metrics)
+                       MetricsRegistry& metrics, MetricsPage& metrics_page)
     : model_(model),
       engine_(engine),
       lifecycle_(lifecycle),
       metrics_(metrics),
+      metrics_page_(metrics_page),
       ollama_models_(make_ollama_models(ollama_config(model))) {}
 
 StatusOr<std::shared_ptr<const RouteTable>> ServingApi::make_routes(const ServeConfig& config) {
@@ -115,7 +116,7 @@ StatusOr<std::shared_ptr<const RouteTable>> ServingApi::make_routes(const ServeC
   add_llama_cpp_routes(*core_, *routes);
   add_ollama_routes(*core_, ollama_models_, *routes);
   add_probe_routes(lifecycle_, *routes);
-  add_metrics_route(metrics_, *routes);
+  add_metrics_route(metrics_page_, *routes);
   add_docs_routes(docs, *routes);
   return routes;
 }

@@ -7,6 +7,7 @@
 #include "omnibus/base/config/commands.h"
 #include "omnibus/cli/served_model.h"
 #include "omnibus/server/admin/lifecycle.h"
+#include "omnibus/server/admin/probe_routes.h"
 #include "omnibus/server/api/api_core.h"
 #include "omnibus/server/grpc/grpc_server.h"
 #include "omnibus/server/http/route_table.h"
@@ -18,7 +19,7 @@ namespace omnibus {
 class ServingApi {
  public:
   ServingApi(const ServedModel& model, AsyncEngine& engine, const Lifecycle& lifecycle,
-             MetricsRegistry& metrics);
+             MetricsRegistry& metrics, MetricsPage& metrics_page);
 
   // Errors name the flag.
   StatusOr<std::shared_ptr<const RouteTable>> make_routes(const ServeConfig& config);
@@ -30,6 +31,7 @@ class ServingApi {
   AsyncEngine& engine_;
   const Lifecycle& lifecycle_;
   MetricsRegistry& metrics_;
+  MetricsPage& metrics_page_;
   const OllamaModelsPtr ollama_models_;
   std::unique_ptr<ApiCore> core_;  // of the last routes
 };

@@ -127,8 +127,7 @@ RouteHandler once_loaded(const AdminPtr& admin, Handler run) {
 
 }  // namespace
 
-void add_admin_routes(AdminConfig config, Lifecycle& lifecycle, const MetricsRegistry& metrics,
-                      RouteTable& routes) {
+void add_admin_routes(AdminConfig config, Lifecycle& lifecycle, MetricsPage& metrics, RouteTable& routes) {
   const auto admin = std::make_shared<AdminContext>(std::move(config), lifecycle);
   const auto post = [&](const char* path, RouteHandler handler) {
     routes.add({"POST", path, Scope::kAdmin, kAdminBodyBytes, std::move(handler)});

@@ -5,8 +5,12 @@
 #include "omnibus/base/common/unavailable.h"
 #include "omnibus/server/http/json_body.h"
 
+#include "api/text_pool.h"
+
 namespace omnibus {
 namespace {
+
+constexpr size_t kMaxScrapes = 64;
 
 HttpResponse probe_answer(const char* what_not, const std::string& reason) {
   HttpResponse response;
@@ -43,14 +47,24 @@ void add_probe_routes(const Lifecycle& lifecycle, RouteTable& routes) {
               }});
 }
 
-void add_metrics_route(const MetricsRegistry& metrics, RouteTable& routes) {
+MetricsPage::MetricsPage(const MetricsRegistry& metrics)
+    : metrics_(metrics), pool_(std::make_unique<TextPool>(1, kMaxScrapes)) {}
+
+MetricsPage::~MetricsPage() = default;
+
+void MetricsPage::answer(const ReplyPtr& reply) {
+  const bool taken = pool_->try_post([this, reply] {
+    HttpResponse response;
+    response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+    response.body = metrics_.serialize();
+    reply->send(std::move(response));
+  });
+  if (!taken) reply->send(probe_answer("No metrics now: ", "too many scrapes at once"));
+}
+
+void add_metrics_route(MetricsPage& page, RouteTable& routes) {
   routes.add({"GET", "/metrics", Scope::kMetrics, kPlainBodyBytes,
-              [&metrics](const HttpRequest&, const ReplyPtr& reply) {
-                HttpResponse response;
-                response.content_type = "text/plain; version=0.0.4; charset=utf-8";
-                response.body = metrics.serialize();
-                reply->send(std::move(response));
-              }});
+              [&page](const HttpRequest&, const ReplyPtr& reply) { page.answer(reply); }});
 }
 
 Status still_loading() { return unavailable_for_now("Loading model: the server is not ready yet"); }

@@ -10,9 +10,15 @@ const std::vector<double> kSeconds = {0.1, 0.5, 1};
 const std::vector<double> kFineSeconds = {0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1,  1.5, 2,
                                           2.5,  3,     3.5,  4,     4.5, 5,    7.5, 10,   30, 60};
 const std::vector<double> kBytes = {1e3, 1e4, 1e5, 1e6, 1e7};
-// So many lines about refused requests in ten seconds; of more, only their number.
-constexpr int32_t kRefusedLines = 100;
-constexpr MonotonicNs kRefusedWindowNs = 10'000'000'000;
+// So many lines about refused requests and about connections turned away in ten seconds; of more, only their
+// number.
+constexpr int32_t kRefusedLines = 100, kTurnedAwayLines = 1;
+constexpr MonotonicNs kWindowNs = 10'000'000'000;
+
+Counter suppressed_lines(MetricsRegistry* registry) {
+  return registry->counter("omnibus_log_lines_suppressed_total",
+                           "Log lines that clients caused and that were left out");
+}
 
 }  // namespace
 
@@ -31,9 +37,10 @@ HttpMetrics::HttpMetrics(MetricsRegistry* registry, const Clock* clock)
                                             "HTTP connections turned away at --max-connections")),
       slow_readers(registry->counter("omnibus_http_slow_readers_dropped_total",
                                      "Connections closed because their reader took no byte for too long")),
-      refused_lines("lines about requests that were not served", kRefusedLines, kRefusedWindowNs, clock,
-                    registry->counter("omnibus_log_lines_suppressed_total",
-                                      "Log lines that clients caused and that were left out")),
+      refused_lines("lines about requests that were not served", kRefusedLines, kWindowNs, clock,
+                    suppressed_lines(registry)),
+      turned_away_lines("lines about connections turned away", kTurnedAwayLines, kWindowNs, clock,
+                        suppressed_lines(registry)),
       registry_(registry),
       duration_(registry->histogram("http_request_duration_highr_seconds",
                                     "Time from a request's head to its last byte, all handlers, fine",
@@ -58,8 +65,8 @@ HttpMetrics::OfHandler& HttpMetrics::of(const std::string& handler, const char* 
                                          kSeconds, {{"handler", handler}, {"method", method}});
     made.request_size = registry_->histogram("http_request_size_bytes", "Size of request bodies", kBytes,
                                              {{"handler", handler}});
-    made.response_size = registry_->histogram("http_response_size_bytes", "Size of answers' bodies", kBytes,
-                                              {{"handler", handler}});
+    made.response_size = registry_->histogram("http_response_size_bytes", "Size of answers, heads included",
+                                              kBytes, {{"handler", handler}});
   }
   return it->second;
 }

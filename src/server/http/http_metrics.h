@@ -23,7 +23,7 @@ struct HttpExchange {
   std::string_view method;   // as sent
   int status = 0;
   double seconds = 0;                              // from its whole head to the last byte of the answer
-  uint64_t request_bytes = 0, response_bytes = 0;  // of the bodies
+  uint64_t request_bytes = 0, response_bytes = 0;  // of the body; of the answer, head included
 };
 
 // Any thread. Listeners that share a registry share the metrics.
@@ -36,7 +36,8 @@ class HttpMetrics {
 
   Gauge in_progress, connections;
   Counter connections_total, connections_refused, slow_readers;
-  LogLimiter refused_lines;  // bounds the log lines about requests that were not served
+  // Bound the log lines about requests that were not served, and about connections turned away.
+  LogLimiter refused_lines, turned_away_lines;
 
  private:
   struct OfHandler {

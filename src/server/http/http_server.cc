@@ -158,7 +158,9 @@ asio::awaitable<void> HttpServerImpl::accept_until_it_throws() {
     }
     if (error.value() == ECONNABORTED) continue;
     if (error.value() == EMFILE || error.value() == ENFILE) {
-      log_warning("out of file descriptors: turning a connection away");
+      if (state_->metrics->turned_away_lines.admit()) {
+        log_warning("out of file descriptors: turning a connection away");
+      }
       reserve_.turn_one_away(acceptor_.native_handle());
     }
     co_return;

@@ -187,10 +187,11 @@ asio::awaitable<bool> Session::write_all(std::string_view bytes, Outbox* box) {
 asio::awaitable<bool> Session::serve_one() {
   RequestReader reader;
   site_.reset();
+  begun_ = state_->clock.now();
+  sent_bytes_ = 0;
   if (!co_await read_head(reader)) co_return false;
   const InProgress in_progress(state_->metrics->in_progress);
-  head_read_ = state_->clock.now();
-  sent_bytes_ = 0;
+  begun_ = state_->clock.now();
   site_ = state_->site.get();
   bool keep = false, no_memory = false;
   const Route* route = co_await admit(reader, keep);
@@ -248,7 +249,10 @@ asio::awaitable<bool> Session::read_head(RequestReader& reader) {
       co_await refuse(reader, http_error(408, "The request header took too long"));
       co_return false;
     }
-    if (idle_) deadline = after(state_->config.header_timeout);
+    if (idle_) {
+      begun_ = state_->clock.now();
+      deadline = after(state_->config.header_timeout);
+    }
     idle_ = false;
   }
 }
@@ -280,8 +284,7 @@ asio::awaitable<const Route*> Session::admit(RequestReader& reader, bool& keep) 
     response.content_type.clear();
     response.headers = site_->access.preflight_headers(request, methods);
     response.headers.emplace_back("Allow", methods);
-    count(match.route, request, response.status, 0);
-    keep = co_await refuse(reader, std::move(response), keep);
+    keep = co_await refuse(reader, std::move(response), keep, match.route);
     co_return nullptr;
   }
   const Status verdict = judge(reader, match);
@@ -289,8 +292,7 @@ asio::awaitable<const Route*> Session::admit(RequestReader& reader, bool& keep) 
     response = state_->config.render_error(verdict, request.path);
     if (response.status == 405) response.headers.emplace_back("Allow", match.allow);
     if (response.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
-    count(match.route, request, response.status, 0);
-    keep = co_await refuse(reader, std::move(response), keep);
+    keep = co_await refuse(reader, std::move(response), keep, match.route);
     co_return nullptr;
   }
   request.path_parameter = std::move(match.parameter);
@@ -342,15 +344,18 @@ AnswerContext Session::answer_context(const HttpRequest& request, bool keep) con
 
 asio::awaitable<void> Session::refuse(RequestReader& reader, const Status& error) {
   HttpResponse response = state_->config.render_error(error, reader.request().path);
-  count(nullptr, reader.request(), response.status, reader.body_bytes());
-  co_await refuse(reader, std::move(response), false);
+  co_await refuse(reader, std::move(response), false, nullptr);
 }
 
-asio::awaitable<bool> Session::refuse(RequestReader& reader, HttpResponse response, bool keep) {
+asio::awaitable<bool> Session::refuse(RequestReader& reader, HttpResponse response, bool keep,
+                                      const Route* route) {
   Outbox box(answer_context(reader.request(), keep), [] {});
+  const int status = response.status;
   box.send(std::move(response));
   const Outbox::Batch batch = box.take();
-  if (!co_await write_all(batch.bytes, nullptr)) co_return false;
+  const bool written = co_await write_all(batch.bytes, nullptr);
+  count(route, reader.request(), status, reader.body_bytes());
+  if (!written) co_return false;
   if (batch.close) co_await linger();
   co_return !batch.close;
 }
@@ -428,7 +433,7 @@ void Session::count(const Route* route, const HttpRequest& request, int status,
   exchange.handler = route != nullptr ? std::string_view(route->pattern) : "none";
   exchange.method = request.method;
   exchange.status = status;
-  exchange.seconds = std::chrono::duration<double>(state_->clock.now() - head_read_).count();
+  exchange.seconds = std::chrono::duration<double>(state_->clock.now() - begun_).count();
   exchange.request_bytes = request_bytes;
   exchange.response_bytes = sent_bytes_;
   state_->metrics->count(exchange);

@@ -80,8 +80,8 @@ class Session : public std::enable_shared_from_this<Session> {
   asio::awaitable<bool> read_body(RequestReader& reader);
   asio::awaitable<bool> answer(std::shared_ptr<Outbox> box);
   asio::awaitable<void> watch(std::shared_ptr<Outbox> box);
-  // Whether the connection lives on.
-  asio::awaitable<bool> refuse(RequestReader& reader, HttpResponse response, bool keep);
+  // Answers, counts, and says whether the connection lives on. `route`: null where there is none.
+  asio::awaitable<bool> refuse(RequestReader& reader, HttpResponse response, bool keep, const Route* route);
   asio::awaitable<void> refuse(RequestReader& reader, const Status& error);
 
   enum class Read { kData, kTimeout, kClosed };
@@ -104,7 +104,7 @@ class Session : public std::enable_shared_from_this<Session> {
   asio::steady_timer wake_;
   uint64_t timer_generation_ = 0;
   std::string in_;           // read, not yet consumed
-  TimePoint head_read_{};    // when the request at hand had its whole head
+  TimePoint begun_{};        // when the request at hand had its whole head, or (without one) its first byte
   uint64_t sent_bytes_ = 0;  // of its answer
   bool timed_out_ = false, idle_ = false, client_gone_ = false;
   bool watch_stopping_ = false, watch_done_ = true;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "omnibus/base/common/log_flush.h"
 #include "omnibus/base/common/log_limiter.h"
 #include "omnibus/base/common/rng.h"
 
@@ -58,6 +59,23 @@ TEST(Log, AnyBytesStayOneLine) {
                   .ends_with("\"" + characters + "\"}"));
 }
 
+// U+0080 to U+009F are controls, too: U+009B is what ESC [ is. Their neighbours are not.
+TEST(Log, ControlsOfC1AreEscaped) {
+  for (int c = 0x80; c <= 0x9F; ++c) {
+    const std::string text = std::string("a\xC2") + static_cast<char>(c) + "z";
+    const std::string escaped = fmt::format("a\\u{:04x}z", c);
+    for (const LogFormat format : {LogFormat::kText, LogFormat::kJson}) {
+      const std::string line =
+          format_log_line(format, kTime, LogLevel::kInfo, text, {{"v", std::string_view(text)}});
+      EXPECT_EQ(line.find('\xC2'), std::string::npos) << line;
+      EXPECT_NE(line.find(escaped), line.rfind(escaped)) << line;
+    }
+  }
+  const std::string harmless = "\xC2\xA0\xC3\x80\xC3\x9B\xE6\xBC\x9B";
+  EXPECT_TRUE(
+      format_log_line(LogFormat::kText, kTime, LogLevel::kInfo, harmless).ends_with(" I " + harmless));
+}
+
 TEST(LogLimiter, LetsSoManyThroughInEachWindowAndSaysTheRest) {
   MetricsRegistry metrics;
   ManualClock clock;
@@ -75,6 +93,7 @@ TEST(LogLimiter, LetsSoManyThroughInEachWindowAndSaysTheRest) {
       clock.advance_ns(1000);
     }
   }
+  flush_log();
   const std::string log = testing::internal::GetCapturedStderr();
   size_t reports = 0;
   for (size_t at = 0;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <future>
 #include <thread>
+#include <utility>
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -12,6 +13,8 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "omnibus/base/common/log_flush.h"
 
 namespace omnibus {
 namespace {
@@ -287,6 +290,7 @@ TEST_F(HttpServerTest, AnExceptionInAConnectionIsLogged) {
   client.send("GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_EQ(client.receive(), "");
   server_->stop(milliseconds(2000));
+  flush_log();
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_NE(log.find("no words"), std::string::npos) << log;
 }
@@ -362,6 +366,56 @@ TEST_F(HttpServerTest, OptionsAnswersAreCounted) {
   EXPECT_TRUE(client.receive().starts_with("HTTP/1.1 204 "));
   const std::string counted = "http_requests_total{handler=\"none\",method=\"OPTIONS\",status=\"204\"} 1";
   EXPECT_NE(metrics_.serialize().find(counted), std::string::npos) << metrics_.serialize();
+}
+
+// The value of the sample that begins with this; -1 without one.
+double sample(const MetricsRegistry& metrics, const std::string& name) {
+  const std::string text = "\n" + metrics.serialize();
+  const size_t at = text.find("\n" + name + " ");
+  return at == std::string::npos ? -1 : std::stod(text.substr(at + name.size() + 2));
+}
+
+// A request that never had a whole head lasts from its first byte: not since the process, or the request
+// before, began. Its answer is counted once it is sent.
+TEST_F(HttpServerTest, RefusedHeadsAreCountedWithTheirOwnTimeAndSize) {
+  using Steady = std::chrono::steady_clock;
+  config_.header_timeout = milliseconds(300);
+  start();
+  double counted_seconds = 0;
+  // The seconds of the request that this is the first to count.
+  const auto seconds_of = [&](int count) {
+    EXPECT_TRUE(within(milliseconds(10'000), [&] {
+      return sample(metrics_, "http_request_duration_highr_seconds_count") == count;
+    }));
+    const double sum = sample(metrics_, "http_request_duration_highr_seconds_sum");
+    return sum - std::exchange(counted_seconds, sum);
+  };
+  const auto since = [](Steady::time_point at) {
+    return std::chrono::duration<double>(Steady::now() - at).count();
+  };
+  Client client(server_->port());
+  client.send("GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  size_t bytes = client.receive("GET /nowhere").size();
+  seconds_of(1);
+  std::this_thread::sleep_for(milliseconds(50));
+  auto asked = Steady::now();
+  client.send("bad head\r\n\r\n");
+  bytes += client.receive().size();
+  EXPECT_LE(seconds_of(2), since(asked)) << "400";
+
+  asked = Steady::now();
+  Client late(server_->port());
+  late.send("GET /held HTT");
+  bytes += late.receive().size();
+  const double waited = seconds_of(3);
+  EXPECT_LE(waited, since(asked)) << "408";
+  EXPECT_GE(waited, 0.25) << "the time-out";
+  for (const char* labels :
+       {R"(method="GET",status="404")", R"(method="other",status="400")", R"(method="other",status="408")"}) {
+    EXPECT_EQ(sample(metrics_, std::string(R"(http_requests_total{handler="none",)") + labels + "}"), 1)
+        << labels;
+  }
+  EXPECT_EQ(sample(metrics_, R"(http_response_size_bytes_sum{handler="none"})"), static_cast<double>(bytes));
 }
 
 // Two listeners over one table of routes, as for a second port.

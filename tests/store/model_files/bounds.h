@@ -29,13 +29,13 @@ inline int64_t mapped_kib(const std::string& path) {
   return -1;
 }
 
-// The promise (docs/testing.md, S3 and F17). Sanitizers multiply time and memory, so there only hangs are
-// caught.
+// The promise (docs/testing.md, S3 and F17) is 2 s. A machine that others use, too, may take many times as
+// long: here only hangs, and what takes quadratic time, are caught. Sanitizers multiply time and memory.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr double kMaxSeconds = 30.0;
+inline constexpr double kMaxSeconds = 120.0;
 inline constexpr int64_t kMaxGrowthKib = 4 << 20;
 #else
-inline constexpr double kMaxSeconds = 2.0;
+inline constexpr double kMaxSeconds = 30.0;
 inline constexpr int64_t kMaxGrowthKib = 64 << 10;
 #endif
 

@@ -9,6 +9,7 @@
 
 #include "omnibus/base/common/metrics.h"
 #include "omnibus/server/admin/lifecycle.h"
+#include "omnibus/server/admin/probe_routes.h"
 #include "omnibus/server/http/route_table.h"
 
 namespace omnibus {
@@ -37,7 +38,6 @@ struct AdminConfig {
 
 // POST /drain, /reload, /reset_prefix_cache and /log_level, GET /status; the probes; /metrics. All but the
 // last two want an admin key where there are keys. `lifecycle` and `metrics` outlive the routes.
-void add_admin_routes(AdminConfig config, Lifecycle& lifecycle, const MetricsRegistry& metrics,
-                      RouteTable& routes);
+void add_admin_routes(AdminConfig config, Lifecycle& lifecycle, MetricsPage& metrics, RouteTable& routes);
 
 }  // namespace omnibus
