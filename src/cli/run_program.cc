@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "omnibus/base/common/log.h"
+#include "omnibus/cli/serve.h"
 
 #include "commands.h"
 #include "version.h"
@@ -60,6 +61,8 @@ void init_log_for(const ParsedCommand& command) {
 }  // namespace
 
 int run_program(const std::vector<std::string>& args) {
+  // Before the files that the command line names are read: a reload asked for meanwhile waits.
+  if (!args.empty() && args.front() == "serve") block_hangup();
   const auto command = parse_command_line(args);
   if (!command.ok()) {
     report_failure(command.status());

@@ -5,6 +5,8 @@
 #include <ctime>
 #include <initializer_list>
 
+#include "omnibus/cli/serve.h"
+
 namespace omnibus {
 namespace {
 
@@ -39,6 +41,11 @@ std::optional<int> Signals::wait_for(std::chrono::milliseconds limit) const {
 }
 
 void Signals::wake() const { pthread_kill(owner_, kWake); }
+
+void block_hangup() {
+  const sigset_t set = set_of({SIGHUP});
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
 
 ExitOnStopSignal::ExitOnStopSignal()
     : thread_([this] {
