@@ -7,6 +7,7 @@
 
 #include "omnibus/base/common/log.h"
 #include "omnibus/base/common/log_flush.h"
+#include "omnibus/cli/serve.h"
 
 #include "commands.h"
 #include "version.h"
@@ -62,6 +63,8 @@ void init_log_for(const ParsedCommand& command) {
 }  // namespace
 
 int run_program(const std::vector<std::string>& args) {
+  // Before the files that the command line names are read: a reload asked for meanwhile waits.
+  if (!args.empty() && args.front() == "serve") block_hangup();
   const auto command = parse_command_line(args);
   if (!command.ok()) {
     report_failure(command.status());

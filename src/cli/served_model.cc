@@ -1,10 +1,9 @@
 #include "omnibus/cli/served_model.h"
 
-#include <fstream>
-#include <sstream>
 
 #include <fmt/format.h>
 
+#include "omnibus/base/common/small_file.h"
 #include "omnibus/base/config/option_set.h"
 #include "omnibus/compute/core/compute_pool.h"
 #include "omnibus/compute/worker/worker.h"
@@ -40,11 +39,10 @@ CpuIsa isa_of(CpuIsaOption option) {
 }
 
 StatusOr<std::string> read_template_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return absl::NotFoundError(fmt::format("--chat-template: cannot read '{}'", path));
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
+  auto text = read_small_file(path);
+  if (text.ok()) return text;
+  return absl::InvalidArgumentError(
+      fmt::format("--chat-template: cannot read '{}': {}", path, status_message(text.status())));
 }
 
 WorkerConfig worker_config(std::shared_ptr<const GgufFile> file, const EngineOptions& options,

@@ -6,6 +6,7 @@
 #include <initializer_list>
 
 #include "omnibus/base/common/log_flush.h"
+#include "omnibus/cli/serve.h"
 
 namespace omnibus {
 namespace {
@@ -41,6 +42,11 @@ std::optional<int> Signals::wait_for(std::chrono::milliseconds limit) const {
 }
 
 void Signals::wake() const { pthread_kill(owner_, kWake); }
+
+void block_hangup() {
+  const sigset_t set = set_of({SIGHUP});
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
 
 ExitOnStopSignal::ExitOnStopSignal()
     : thread_([this] {

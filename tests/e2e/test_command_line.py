@@ -164,3 +164,31 @@ def test_a_served_name_that_is_no_text(tmp_path):
     path.write_text('{"pieces":["a"]}')
     result = run("--script", str(path), "--port", "0", "--served-model-name", b"a\xff", name="omnibus-replay")
     assert result.returncode == 1 and "--served-model-name" in result.stderr and "not UTF-8" in result.stderr
+
+
+@pytest.mark.parametrize("flag", ["--config", "--api-key-file", "--ssl-certfile", "--chat-template"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "huge"])
+def test_a_file_to_read_is_a_regular_file_of_sane_size(flag, kind, tmp_path):
+    path = tmp_path / "file"
+    why = "not a regular file"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path = "/dev/zero"
+    elif kind == "folder":
+        path, why = tmp_path, "it is a directory"
+    else:
+        path.write_bytes(b"#" * ((1 << 20) + 1))
+        why = "larger than 1 MiB"
+    script = tmp_path / "script"
+    script.write_text('{"pieces":["a"]}')
+    also = ["--ssl-keyfile", str(path)] if flag == "--ssl-certfile" else []
+    result = run("--script", str(script), "--port", "0", flag, str(path), *also, name="omnibus-replay", timeout=20)
+    assert result.returncode in (1, 2) and why in result.stderr and str(path) in result.stderr, result.stderr
+
+
+def test_an_empty_configuration_file_changes_nothing(tmp_path):
+    path = tmp_path / "empty.toml"
+    path.write_text("")
+    result = run("serve", "no-such-model", "--port", "0", "--config", str(path), env={"OMNIBUS_HOME": str(tmp_path)})
+    assert result.returncode == 1 and "no-such-model" in result.stderr and "--config" not in result.stderr

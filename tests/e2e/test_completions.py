@@ -152,3 +152,15 @@ def test_suffix(server):
     assert complete(server, suffix="")["choices"][0]["text"]
     error = server.post("/v1/completions", {"prompt": "hi", "suffix": "x"})
     assert error.status_code == 400 and error.json()["error"]["code"] == "unsupported_parameter"
+
+
+@pytest.mark.parametrize("waiting", ["0", "3"])
+def test_more_prompts_than_can_ever_run_and_wait_is_no_case_for_a_retry(own_replay, waiting):
+    server = own_replay(script(says("ok")), "--max-num-seqs", "2", "--max-waiting-requests", waiting)
+    most = 2 + int(waiting)
+    for prompts, n in ((most + 1, 1), (most, 2)):
+        answer = server.post("/v1/completions", {"prompt": ["x"] * prompts, "n": n})
+        assert answer.status_code == 400 and answer.json()["error"]["param"] == "prompt", answer.text
+        assert f"at most {most}" in answer.text
+    assert server.post("/v1/completions", {"prompt": "x", "n": most + 1}).json()["error"]["param"] == "n"
+    assert server.post("/v1/completions", {"prompt": ["x"] * most}).status_code == 200

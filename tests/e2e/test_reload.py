@@ -1,7 +1,11 @@
 """SIGHUP and POST /reload: the configuration is read again; all of it holds afterwards, or none."""
 
 import json
+import os
+import re
 import signal
+import subprocess
+from pathlib import Path
 
 import pytest
 import requests
@@ -9,6 +13,7 @@ import requests
 from harness.admin import Admin, admin_place
 from harness.raw import connect, read_answer, request_bytes
 from harness.script import HELLO, script, says
+from harness.server import program
 from harness.tls import Certificate, connect_tls
 from harness.wait import wait_until
 
@@ -260,3 +265,42 @@ def test_tls_is_not_turned_on_under_way(configured, tmp_path):
     server.write(f'ssl-certfile = "{certificate.certificate}"\nssl-keyfile = "{certificate.key}"\n')
     assert sorted(server.admin.post("/reload").json()["needs_restart"]) == ["--ssl-certfile", "--ssl-keyfile"]
     server.assert_serves()
+
+
+@pytest.mark.parametrize("flag", ["--api-key-file", "--config", "--ssl-certfile", "--ssl-keyfile"])
+def test_a_pipe_in_a_files_place_does_not_hold_the_server(own_replay, tmp_path, flag):
+    certificate = Certificate(tmp_path, "here")
+    files = {"--ssl-certfile": certificate.certificate, "--ssl-keyfile": certificate.key}
+    if flag in ("--api-key-file", "--config"):
+        files = {flag: tmp_path / "file"}
+        files[flag].write_text("alice sk-alice\n" if flag == "--api-key-file" else 'api-key = ["sk-alice"]\n')
+    server = own_replay(HELLO, *(str(word) for pair in files.items() for word in pair))
+    server.verify = str(certificate.certificate)
+    admin = Admin(server)
+    files[flag].unlink()
+    os.mkfifo(files[flag])
+    answer = admin.post("/reload")
+    assert answer.status == 400 and "not a regular file" in answer.text
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(20) == 0
+
+
+def test_a_hangup_while_the_program_starts_is_a_reload_later(tmp_path):
+    path = tmp_path / "script"
+    path.write_text(HELLO if isinstance(HELLO, str) else json.dumps(HELLO))
+    log = tmp_path / "log"
+    with open(log, "wb") as out:
+        process = subprocess.Popen([program("omnibus-replay"), "--script", str(path), "--port", "0"], stdout=out, stderr=out)
+
+    def blocked():
+        mask = re.search(r"^SigBlk:\s+(\w+)$", Path(f"/proc/{process.pid}/status").read_text(), re.MULTILINE)
+        return int(mask.group(1), 16) & 1
+
+    try:
+        wait_until(blocked, 20, "SIGHUP is held back")
+        process.send_signal(signal.SIGHUP)
+        wait_until(lambda: "configuration 2 holds" in log.read_text() or process.poll() is not None, 20, "a reload")
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.wait()

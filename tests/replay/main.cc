@@ -69,6 +69,7 @@ StatusOr<ServeConfig> read_config(const std::vector<std::string>& args, std::str
 }
 
 int run(const std::vector<std::string>& args) {
+  block_hangup();
   std::string script, help;
   const auto config = read_config(args, script, help);
   if (!config.ok()) {

@@ -16,6 +16,10 @@ struct ServeProgram {
   std::function<StatusOr<ServeConfig>()> read_config;
 };
 
+// A SIGHUP waits from now on until serve() takes it, instead of ending the process. As early in the process
+// as can be, before the configuration is read and before any other thread exists.
+void block_hangup();
+
 // Listens, loads the model, prints the start-up table on stdout, and serves. SIGTERM or SIGINT drains: no new
 // requests, what was accepted goes on for --drain-timeout; a second signal ends at once. SIGHUP reads the
 // configuration again. Must be called before any other thread exists. Returns the exit code; errors have been

@@ -188,8 +188,9 @@ void declare_options(OptionSet& options, ServeConfig& config) {
                    "Name the model has in the API; repeatable (default: its own)");
   options.add("max-waiting-requests", config.max_waiting_requests, 0, kMany,
               "Requests that may wait for their turn; more get 429");
-  options.add("max-waiting-tokens", config.max_waiting_tokens, 0, int64_t{1} << 40,
-              "Prompt tokens that may wait; more get 429; 0: four times what the KV cache holds");
+  options.add(
+      "max-waiting-tokens", config.max_waiting_tokens, 0, int64_t{1} << 40,
+      "Prompt tokens open at a time beside as many as the KV cache holds; more get 429; 0: four times that");
   options.add("fair-sharing", config.fair_sharing, "SHARES",
               "Tokens shared between API keys: off, equal, or NAME=WEIGHT,... (others have 1)");
   options.add("any-model", config.any_model, "Answer for any model name that a request may bring");

@@ -1,10 +1,10 @@
 #include "config_file.h"
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
 #include <fmt/format.h>
+
+#include "omnibus/base/common/small_file.h"
 
 #define TOML_HEADER_ONLY 1
 #define TOML_EXCEPTIONS 0
@@ -99,12 +99,12 @@ StatusOr<std::vector<FileSetting>> parse_config_text(std::string_view text, cons
 
 StatusOr<std::vector<FileSetting>> read_config_file(const std::string& path,
                                                     std::span<const std::string> commands) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (!in || !(text << in.rdbuf())) {
-    return absl::InvalidArgumentError(fmt::format("--config: cannot read the file '{}'", path));
+  const auto text = read_small_file(path);
+  if (!text.ok()) {
+    return absl::InvalidArgumentError(
+        fmt::format("--config: cannot read the file '{}': {}", path, status_message(text.status())));
   }
-  return parse_config_text(text.str(), path, commands);
+  return parse_config_text(*text, path, commands);
 }
 
 }  // namespace omnibus

@@ -1,13 +1,14 @@
 #include "security_options.h"
 
 #include <algorithm>
-#include <fstream>
 #include <set>
+#include <sstream>
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "omnibus/base/common/small_file.h"
 #include "omnibus/base/config/admin_place.h"
 
 namespace omnibus {
@@ -125,10 +126,12 @@ class KeyRing {
 
 // Lines "KEY" or "NAME KEY"; # starts a comment.
 Status read_key_file(const std::string& path, KeyRing& ring) {
-  std::ifstream in(path);
-  if (!in) {
-    return absl::InvalidArgumentError(fmt::format("--api-key-file: cannot read the file '{}'", path));
+  const auto text = read_small_file(path);
+  if (!text.ok()) {
+    return absl::InvalidArgumentError(
+        fmt::format("--api-key-file: cannot read the file '{}': {}", path, status_message(text.status())));
   }
+  std::istringstream in(*text);
   bool found = false;
   int number = 0;
   for (std::string line; std::getline(in, line);) {

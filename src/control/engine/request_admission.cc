@@ -16,6 +16,9 @@ StatusOr<std::unique_ptr<EngineCommand>> RequestAdmission::admit(GenerateRequest
   OMNIBUS_RETURN_IF_ERROR(p_.scheduler->can_serve(prompt_tokens));
   const TokenizerSpec& spec = p_.tokenizer->spec();
   OMNIBUS_RETURN_IF_ERROR(check_request(request, p_.tokenizer->vocab_size(), spec.end_of_generation));
+  if (request.group_sequences > 0) {
+    OMNIBUS_RETURN_IF_ERROR(p_.ledger->check_group({request.group_sequences, request.group_prompt_tokens}));
+  }
   auto parent = std::make_shared<ParentRequest>();
   parent->id = next_id_.fetch_add(static_cast<RequestId>(request.n));
   parent->n = request.n;

@@ -33,6 +33,19 @@ Status RequestLedger::open(RequestId id, int32_t n, int32_t prompt_tokens) {
   return absl::OkStatus();
 }
 
+Status RequestLedger::check_group(const OpenRequests& group) const {
+  std::lock_guard lock(mutex_);
+  if (group.sequences > limits_.max_sequences)
+    return invalid_field("prompt", "prompt and n ask for " + std::to_string(group.sequences) +
+                                       " sequences, but this server runs and queues at most " +
+                                       std::to_string(limits_.max_sequences) + " at a time");
+  if (group.prompt_tokens > limits_.max_prompt_tokens)
+    return invalid_field("prompt", "prompt and n ask for " + std::to_string(group.prompt_tokens) +
+                                       " prompt tokens, but this server runs and queues at most " +
+                                       std::to_string(limits_.max_prompt_tokens) + " at a time");
+  return absl::OkStatus();
+}
+
 // Room comes with the ends of sequences: as many usual gaps between ends as ends are needed, each taken to
 // free a mean prompt.
 int64_t RequestLedger::retry_after_ms(const OpenRequests& wanted) const {
@@ -42,7 +55,7 @@ int64_t RequestLedger::retry_after_ms(const OpenRequests& wanted) const {
       static_cast<double>(open_.prompt_tokens) / static_cast<double>(std::max<int64_t>(open_.sequences, 1)),
       1.0);
   const double ends = std::max({over_sequences, std::ceil(over_tokens / mean_prompt), 1.0});
-  const double seconds = std::ceil(ends * mean_gap_ns_ / 1e9);
+  const double seconds = std::ceil(ends * mean_gap_ns_.value_or(0) / 1e9);
   return static_cast<int64_t>(std::clamp(seconds, 1.0, 60.0)) * 1000;
 }
 
@@ -64,7 +77,10 @@ void RequestLedger::close_one(RequestId id) {
   open_.prompt_tokens -= it->second.prompt_tokens;
   if (--it->second.open == 0) entries_.erase(it);
   const MonotonicNs now = clock_->now_ns();
-  if (last_end_ns_ != 0) mean_gap_ns_ += (static_cast<double>(now - last_end_ns_) - mean_gap_ns_) * 0.1;
+  if (last_end_ns_ != 0) {
+    const auto gap = static_cast<double>(now - last_end_ns_);
+    mean_gap_ns_ = mean_gap_ns_ ? *mean_gap_ns_ + (gap - *mean_gap_ns_) * 0.1 : gap;
+  }
   last_end_ns_ = now;
   if (open_.sequences > 0) return;
   last_end_ns_ = 0;  // time without work says nothing about how fast ends follow each other

@@ -33,6 +33,9 @@ class RequestLedger {
   // 503 once admission is stopped, 429 with Retry-After when a limit is reached, 400 when n alone is beyond
   // the limit. OK: n sequences are open.
   Status open(RequestId id, int32_t n, int32_t prompt_tokens);
+  // What a client asks for in one go, as several requests that are taken all or none: 400 naming the prompt
+  // when it would not be taken with nothing else there.
+  Status check_group(const OpenRequests& group) const;
   // One sequence of the request has ended.
   void close_one(RequestId id);
   // How many sequences a cancel concerns; nullopt when the request is not open or cancelled already.
@@ -65,7 +68,7 @@ class RequestLedger {
   OpenRequests open_;
   Status stopped_;
   MonotonicNs last_end_ns_ = 0;
-  double mean_gap_ns_ = 0;  // between ends of sequences, exponentially weighted
+  std::optional<double> mean_gap_ns_;  // between ends of sequences, exponentially weighted from the first on
 };
 
 }  // namespace omnibus

@@ -18,6 +18,19 @@ Status name_param(const Status& error, const std::string& param) {
   return with_detail(error, detail);
 }
 
+void name_group(std::vector<GenerateRequest>& requests) {
+  int64_t sequences = 0;
+  int64_t prompt_tokens = 0;
+  for (const GenerateRequest& request : requests) {
+    sequences += request.n;
+    prompt_tokens += request.n * static_cast<int64_t>(request.prompt_token_ids.size());
+  }
+  for (GenerateRequest& request : requests) {
+    request.group_sequences = sequences;
+    request.group_prompt_tokens = prompt_tokens;
+  }
+}
+
 }  // namespace
 
 Generation::Generation(AsyncEngine* engine, ReplyPtr reply, std::unique_ptr<AnswerFormat> format,
@@ -42,6 +55,7 @@ void Generation::start(AsyncEngine* engine, ReplyPtr reply, std::unique_ptr<Answ
 }
 
 void Generation::submit_all(std::vector<GenerateRequest> requests) {
+  if (requests.size() > 1) name_group(requests);
   for (size_t i = 0; i < requests.size(); ++i) {
     auto submitted = engine_->submit(
         std::move(requests[i]),

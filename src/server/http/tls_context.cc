@@ -1,13 +1,12 @@
 #include "tls_context.h"
 
-#include <cerrno>
-#include <cstring>
 #include <string_view>
 
 #include <fmt/format.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
-#include <unistd.h>
+
+#include "omnibus/base/common/small_file.h"
 
 namespace omnibus {
 namespace {
@@ -33,19 +32,29 @@ int no_passphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* asked) 
 }
 
 Status bad_file(const char* what, const std::string& path, bool encrypted = false) {
-  const int reading = ::access(path.c_str(), R_OK) == 0 ? 0 : errno;
   const char* reason = ERR_reason_error_string(ERR_peek_error());
   std::string why = reason != nullptr ? reason : "it is not usable";
   if (encrypted) why = "the key is encrypted; give one without a passphrase";
-  if (reading != 0) why = std::strerror(reading);
   ERR_clear_error();
   return absl::InvalidArgumentError(fmt::format("TLS: cannot use the {} '{}': {}", what, path, why));
+}
+
+// OpenSSL opens by name, and would wait at a pipe.
+Status check_readable(const char* what, const std::string& path) {
+  const auto bytes = read_small_file(path);
+  if (bytes.ok()) return {};
+  return absl::InvalidArgumentError(
+      fmt::format("TLS: cannot use the {} '{}': {}", what, path, status_message(bytes.status())));
 }
 
 }  // namespace
 
 StatusOr<TlsContext> make_tls_context(const TlsFiles& files) {
   if (files.certificate.empty()) return TlsContext();
+  const std::string& key = files.key.empty() ? files.certificate : files.key;
+  OMNIBUS_RETURN_IF_ERROR(check_readable("certificate", files.certificate));
+  OMNIBUS_RETURN_IF_ERROR(check_readable("key", key));
+  if (!files.client_ca.empty()) OMNIBUS_RETURN_IF_ERROR(check_readable("client CA", files.client_ca));
   ERR_clear_error();
   TlsContext context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
   SSL_CTX* raw = context.get();
@@ -64,7 +73,6 @@ StatusOr<TlsContext> make_tls_context(const TlsFiles& files) {
   if (SSL_CTX_use_certificate_chain_file(raw, files.certificate.c_str()) != 1) {
     return bad_file("certificate", files.certificate);
   }
-  const std::string& key = files.key.empty() ? files.certificate : files.key;
   if (SSL_CTX_use_PrivateKey_file(raw, key.c_str(), SSL_FILETYPE_PEM) != 1 ||
       SSL_CTX_check_private_key(raw) != 1) {
     return bad_file("key", key, encrypted);

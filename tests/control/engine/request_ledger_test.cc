@@ -40,5 +40,28 @@ TEST(RequestLedger, RetryAfterFollowsTheGapsOfABusyServer) {
   EXPECT_EQ(retry_after_of_full(ledger, 201), 7000);
 }
 
+TEST(RequestLedger, AGroupThatCanNeverBeTakenIsABadRequest) {
+  ManualClock clock;
+  const RequestLedger ledger({4, 100}, &clock);
+  EXPECT_TRUE(ledger.check_group({4, 100}).ok());
+  for (const OpenRequests group : {OpenRequests{5, 1}, OpenRequests{2, 101}}) {
+    const Status refused = ledger.check_group(group);
+    EXPECT_EQ(error_detail(refused).http, 400);
+    EXPECT_EQ(error_detail(refused).param, "prompt");
+  }
+}
+
+TEST(RequestLedger, TheFirstGapCountsInFull) {
+  ManualClock clock;
+  clock.advance_ns(kSecond);
+  RequestLedger ledger({3, 1000}, &clock);
+  for (RequestId id = 1; id <= 3; ++id) ASSERT_TRUE(ledger.open(id, 1, 1).ok());
+  ledger.close_one(1);
+  clock.advance_ns(9 * kSecond);
+  ledger.close_one(2);
+  for (RequestId id = 4; id <= 5; ++id) ASSERT_TRUE(ledger.open(id, 1, 1).ok());
+  EXPECT_EQ(retry_after_of_full(ledger, 6), 9000);
+}
+
 }  // namespace
 }  // namespace omnibus

@@ -99,7 +99,7 @@ struct ServeConfig {
   std::vector<std::string> warnings;  // what finish_serve_config found odd, to be logged
   bool allow_unauthenticated = false;
   int32_t max_waiting_requests = 256;  // more get 429
-  int64_t max_waiting_tokens = 0;      // prompt tokens; 0: four times what the KV cache holds
+  int64_t max_waiting_tokens = 0;  // prompt tokens open beside one KV capacity of them; 0: four capacities
   // "off", "equal", or "NAME=WEIGHT,...": shares of the keys' names, 1 for those that are not listed.
   std::string fair_sharing = "off";
   std::map<std::string, double> tenant_weights;  // those that it lists: made by finish_serve_config

@@ -31,7 +31,7 @@ struct EngineConfig {
   int32_t max_num_seqs = 32;             // rows per step
   int32_t max_num_batched_tokens = 512;  // token budget per step; >= max_num_seqs
   int32_t max_waiting_requests = 256;
-  int64_t max_waiting_tokens = 0;  // prompt tokens that may wait; 0: four times what the KV cache holds
+  int64_t max_waiting_tokens = 0;  // prompt tokens open beside one KV capacity of them; 0: four capacities
   SchedulingPolicy policy = SchedulingPolicy::kFcfs;
   FairSharing fair_sharing;
   bool prefix_caching = true;
@@ -61,6 +61,9 @@ struct GenerateRequest {
   std::optional<MonotonicNs> deadline;
   std::string log_id;    // the client's or the door's request id, for the log
   std::string trace_id;  // 32 hex digits of a W3C traceparent; empty: none
+  // Of all requests that a client wants taken together (a list of prompts), n times each; 0: this one alone.
+  int64_t group_sequences = 0;
+  int64_t group_prompt_tokens = 0;
 };
 
 // Called on a text-pool thread, never concurrently for one request; must not block. RequestOutput::id is what
