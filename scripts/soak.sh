@@ -50,6 +50,7 @@ suite() {
 }
 
 soak_faults() {
+  step sh scripts/install_deps.sh soak
   export OMNIBUS_SOAK=1 OMNIBUS_TEST_MIXED_REQUESTS=10000 OMNIBUS_TEST_FUZZ_REQUESTS=100000 OMNIBUS_TEST_LABEL_REQUESTS=100000
   suite faults tests/fault tests/security/test_s05_inputs.py tests/security/test_s15_prefix_cache.py \
     tests/security/test_s16_isolation.py tests/security/test_s17_leaks.py

@@ -26,7 +26,7 @@ class Server:
 
     verify = True  # with TLS: path of the certificate to trust
 
-    def __init__(self, command, env=None):
+    def __init__(self, command, env=None, port=0):
         self.folder = tempfile.TemporaryDirectory(prefix="omnibus-test-")
         if env is None and Path(command[0]).name == "omnibus-replay":
             # A store of its own: routes that copy and delete models must not reach the developer's.
@@ -35,7 +35,7 @@ class Server:
         self.out_path = Path(self.folder.name) / "out"
         with open(self.log_path, "wb") as log, open(self.out_path, "wb") as out:
             self.process = subprocess.Popen(
-                [*command, "--port", "0"], stdout=out, stderr=log, stdin=subprocess.DEVNULL, env=env
+                [*command, "--port", str(port)], stdout=out, stderr=log, stdin=subprocess.DEVNULL, env=env
             )
         try:
             self.url = wait_until(self._address, 60, f"start of {' '.join(command)}\n{self.log_path}")
