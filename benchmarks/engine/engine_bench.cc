@@ -1,7 +1,7 @@
 // What a step costs the engine's thread, without any model: schedule, launch, update, post.
 //   bench_engine [--steps N] [--depth 1|2] [--rounds N]
 // Printed is CPU time of the thread per step, the executor's own not counted: the best and the median of some
-// rounds, and where it goes. Bar: 150 us at 256 sequences.
+// rounds, and where it goes. Bar: 150 us at 256 sequences, in the best round; exit code 1 above it.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -148,7 +148,8 @@ class Bench {
   uint64_t salt_ = 0;
 };
 
-void measure(const Load& load, const Options& options) {
+// Whether the load keeps the bar.
+bool measure(const Load& load, const Options& options) {
   std::vector<Cost> costs;
   double tokens = 0;
   for (int32_t round = 0; round < options.rounds; ++round) {
@@ -159,10 +160,12 @@ void measure(const Load& load, const Options& options) {
   }
   std::sort(costs.begin(), costs.end(), [](const Cost& a, const Cost& b) { return a.all_us() < b.all_us(); });
   const Cost& best = costs.front();
+  const bool above = load.batch == 256 && best.all_us() > kBarUs;
   fmt::print("{:<22} {:>4} {:>8.1f} {:>9.1f} {:>9.1f} {:>8.1f} {:>9.1f} {:>7.1f}{}\n", load.name, load.batch,
              tokens, best.all_us(), costs[costs.size() / 2].all_us(), best.launch_us, best.complete_us,
-             best.flush_us, load.batch == 256 && best.all_us() > kBarUs ? "  ABOVE THE BAR" : "");
+             best.flush_us, above ? "  ABOVE THE BAR" : "");
   std::fflush(stdout);
+  return !above;
 }
 
 int run(int argc, char** argv) {
@@ -175,12 +178,13 @@ int run(int argc, char** argv) {
   fmt::print("CPU time of the engine's thread per step, us; depth {}\n", options.depth);
   fmt::print("{:<22} {:>4} {:>8} {:>9} {:>9} {:>8} {:>9} {:>7}\n", "load", "seqs", "tokens", "best", "median",
              "launch", "complete", "flush");
+  bool kept = true;
   for (const int32_t batch : {1, 64, 256}) {
-    measure({.name = "decode", .batch = batch}, options);
-    measure({.name = "decode, ends", .batch = batch, .max_tokens = 128}, options);
-    measure({.name = "decode and prefill", .batch = batch, .long_prompts = true}, options);
+    kept &= measure({.name = "decode", .batch = batch}, options);
+    kept &= measure({.name = "decode, ends", .batch = batch, .max_tokens = 128}, options);
+    kept &= measure({.name = "decode and prefill", .batch = batch, .long_prompts = true}, options);
   }
-  return 0;
+  return kept ? 0 : 1;
 }
 
 }  // namespace
