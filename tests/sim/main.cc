@@ -1,12 +1,5 @@
 // omnibus-sim: runs seeds of the simulation. A failing seed prints what it drew, the end of its trace and the
 // invariant; the same seed gives the same run, always.
-//
-//   --seeds N      how many (1000)
-//   --first S      the first one (0)
-//   --file F       the seeds in this file instead, one a line; # begins a comment
-//   --twice        each seed runs twice, and both traces must be equal
-//   --trace        prints every event
-//   --mutant M     with this planted defect on; then a violation is what is wanted (omnibus-sim-mutants)
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -27,12 +20,22 @@
 namespace omnibus::sim {
 namespace {
 
+constexpr const char* kUsage =
+    "usage: omnibus-sim [--seeds N] [--first S] [--file F] [--twice] [--trace] [--mutant M] [--help]\n"
+    "  --seeds N    how many (1000)\n"
+    "  --first S    the first one (0)\n"
+    "  --file F     the seeds in this file instead, one a line; # begins a comment\n"
+    "  --twice      each seed runs twice, and both traces must be equal\n"
+    "  --trace      prints every event\n"
+    "  --mutant M   with this planted defect on; then a violation is what is wanted (omnibus-sim-mutants)\n";
+
 struct Options {
   int64_t seeds = 1000;
   int64_t first = 0;
   std::string file;
   bool twice = false;
   bool trace = false;
+  bool help = false;
   int64_t mutant = 0;
 };
 
@@ -46,7 +49,9 @@ std::optional<Options> parse(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];
     const char* value = i + 1 < argc ? argv[i + 1] : "";
-    if (name == "--twice") {
+    if (name == "--help") {
+      o.help = true;
+    } else if (name == "--twice") {
       o.twice = true;
     } else if (name == "--trace") {
       o.trace = true;
@@ -61,9 +66,13 @@ std::optional<Options> parse(int argc, char** argv) {
       }
       ++i;
     } else {
-      std::fprintf(stderr, "omnibus-sim: unknown option '%s'\n", name.c_str());
+      std::fprintf(stderr, "omnibus-sim: unknown option '%s'\n%s", name.c_str(), kUsage);
       return std::nullopt;
     }
+  }
+  if (o.seeds == 0) {
+    std::fprintf(stderr, "omnibus-sim: --seeds 0 runs nothing\n");
+    return std::nullopt;
   }
   return o;
 }
@@ -173,6 +182,10 @@ int run(const Options& o) {
 int main(int argc, char** argv) {
   const auto options = omnibus::sim::parse(argc, argv);
   if (!options) return 2;
+  if (options->help) {
+    std::fputs(omnibus::sim::kUsage, stdout);
+    return 0;
+  }
 #ifdef OMNIBUS_WITH_MUTANTS
   omnibus::sim::turn_on_mutant(static_cast<int>(options->mutant));
 #else
