@@ -9,6 +9,7 @@
 #include "omnibus/client/http_client.h"
 #include "omnibus/client/load_generator.h"
 #include "omnibus/client/load_report.h"
+#include "omnibus/client/printable.h"
 #include "omnibus/client/prompt_maker.h"
 
 #include "bench_progress.h"
@@ -101,7 +102,7 @@ std::string result_name(const BenchServeConfig& config) {
 }
 
 Status save(const BenchServeConfig& config, const Setup& setup, const client::LoadResult& result,
-            const client::LoadReport& report) {
+            const client::LoadReport& report, const std::string& name) {
   auto json = client::report_json(report, config, setup.model);
   json["date"] = wall_clock_seconds();
   json["prompts"] = {{"counted", setup.prompts.counted}, {"exact", setup.prompts.exact}};
@@ -109,7 +110,6 @@ Status save(const BenchServeConfig& config, const Setup& setup, const client::Lo
     json["monotonic_start"] = static_cast<double>(result.start) * 1e-9;
     json["requests"] = client::records_json(result);
   }
-  const std::string name = result_name(config);
   std::ofstream out(name, std::ios::binary);
   // Messages come from the server: they may be no UTF-8.
   out << json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
@@ -119,16 +119,32 @@ Status save(const BenchServeConfig& config, const Setup& setup, const client::Lo
   return {};
 }
 
+// Before the run: a long one must not end in a file that cannot be written. What is in it stays until then.
+Status check_writable(const std::string& name) {
+  std::ofstream out(name, std::ios::binary | std::ios::app);
+  if (!out) return absl::UnavailableError(fmt::format("cannot write '{}'", name));
+  return {};
+}
+
+// Messages may quote the server.
+int report_printable(const Status& status) {
+  return report_failure(Status(status.code(), client::printable(status_message(status))));
+}
+
 }  // namespace
 
 int bench_serve_command(const BenchServeConfig& config) {
   stop_on_signals();
   raise_descriptor_limit();
+  const std::string result_file = result_name(config);
+  if (config.save_result) {
+    if (const Status writable = check_writable(result_file); !writable.ok()) return report_failure(writable);
+  }
   const SteadyClock clock;
   auto setup = set_up(config);
-  if (!setup.ok()) return report_failure(setup.status());
+  if (!setup.ok()) return report_printable(setup.status());
   fmt::print("{:<34}{} ({})\n{:<34}{}\n{:<34}{}\n", "server", config.base_url, config.endpoint, "model",
-             setup->model, "lengths of prompts", prompts_text(setup->prompts));
+             client::printable(setup->model), "lengths of prompts", prompts_text(setup->prompts));
   std::fflush(stdout);
 
   BenchProgress progress(config.progress);
@@ -136,18 +152,19 @@ int bench_serve_command(const BenchServeConfig& config) {
     progress.begin("warm-up");
     const auto warm = client::run_load(setup->warmup, clock, stop_requested,
                                        [&](const client::LoadProgress& p) { progress.update(p); });
-    if (!warm.ok()) return report_failure(warm.status());
+    if (!warm.ok()) return report_printable(warm.status());
   }
   progress.begin("requests");
   const auto result = client::run_load(setup->job, clock, stop_requested,
                                        [&](const client::LoadProgress& p) { progress.update(p); });
-  if (!result.ok()) return report_failure(result.status());
+  if (!result.ok()) return report_printable(result.status());
   progress.finish();
 
   const client::LoadReport report = client::make_report(*result, config);
   fmt::print("{}", client::report_text(report, config));
   if (config.save_result) {
-    if (const Status saved = save(config, *setup, *result, report); !saved.ok()) return report_failure(saved);
+    if (const Status saved = save(config, *setup, *result, report, result_file); !saved.ok())
+      return report_failure(saved);
   }
   return report.completed > 0 ? kExitOk : kExitFailure;
 }

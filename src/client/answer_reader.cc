@@ -40,9 +40,12 @@ void AnswerReader::on_body(std::string_view bytes, MonotonicNs arrived) {
   arrived_ = arrived - start_;
   if (stream_ && record_.http_status == 200) {
     sse_.push(bytes);
+    too_long_ = sse_.too_long();
+    if (too_long_) fail(FailureKind::kMalformed, "an event is longer than 1 MiB");
   } else if (body_.size() + bytes.size() <= kMostBody) {
     body_ += bytes;
   } else {
+    too_long_ = true;
     fail(FailureKind::kMalformed, "the answer is longer than 64 MiB");
   }
 }

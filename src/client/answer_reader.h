@@ -18,6 +18,8 @@ class AnswerReader {
 
   void on_head(int status, std::string_view content_type);
   void on_body(std::string_view bytes, MonotonicNs arrived);
+  // What came is too long for an answer: the rest is not worth reading.
+  bool too_long() const { return too_long_; }
   // The answer is whole: what is still missing is a failure.
   void finish(MonotonicNs now);
 
@@ -35,6 +37,7 @@ class AnswerReader {
   std::string body_;  // what is no stream
   MonotonicNs arrived_ = 0;
   bool done_marker_ = false;
+  bool too_long_ = false;
 };
 
 }  // namespace omnibus::client

@@ -18,6 +18,8 @@ std::string Endpoint::host_header() const {
   return port == (tls ? 443 : 80) ? name : fmt::format("{}:{}", name, port);
 }
 
+std::string Endpoint::url() const { return (tls ? "https://" : "http://") + host_header() + prefix; }
+
 StatusOr<Endpoint> parse_base_url(std::string_view url) {
   Endpoint endpoint;
   std::string_view rest = url;

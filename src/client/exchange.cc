@@ -11,6 +11,8 @@ namespace {
 namespace http = boost::beast::http;
 using boost::beast::error_code;
 
+constexpr size_t kMostPending = 1 << 20;  // of HTTP itself: what is neither head nor body
+
 // A body that goes straight to a function. The names are those that Beast asks of a Body.
 struct SinkBody {
   struct value_type {
@@ -70,6 +72,7 @@ class AnswerParser {
       if (error) return absl::InternalError(fmt::format("the answer is not HTTP: {}", error.message()));
       if (used == 0) break;
     }
+    if (pending_.size() > kMostPending) return absl::InternalError("the answer is not HTTP: an endless line");
     if (parser_.is_header_done()) tell_head();
     return {};
   }
@@ -123,6 +126,7 @@ asio::awaitable<ExchangeResult> exchange(Transport& transport, std::string_view 
     }
     result.any_byte = result.any_byte || *count > 0;
     result.status = parser.push({buffer.data(), *count}, arrived);
+    if (result.status.ok() && sink.too_long()) result.status = absl::InternalError("the answer is too long");
     if (!result.status.ok()) co_return result;
     if (*count == 0) break;
   }

@@ -17,7 +17,7 @@ std::string request_bytes(const Endpoint& endpoint, std::string_view method, std
                           std::string_view body);
 
 struct ExchangeResult {
-  Status status;          // UNAVAILABLE: the connection broke; INTERNAL: what came is not HTTP
+  Status status;          // UNAVAILABLE: the connection broke; INTERNAL: what came is not HTTP, or too long
   bool whole = false;     // the answer came to its end
   bool any_byte = false;  // something was received
   bool keep_alive = false;
@@ -27,6 +27,7 @@ struct ExchangeResult {
 struct AnswerSink {
   std::function<void(int status, std::string_view content_type)> on_head;
   std::function<void(std::string_view bytes, MonotonicNs arrived)> on_body;
+  std::function<bool()> too_long;  // true ends the exchange
 };
 
 asio::awaitable<ExchangeResult> exchange(Transport& transport, std::string_view request, AnswerSink sink,

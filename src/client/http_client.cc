@@ -12,6 +12,9 @@
 #include "transport.h"
 
 namespace omnibus::client {
+namespace {
+constexpr size_t kMostBody = 64 << 20;
+}
 
 struct HttpClient::Impl {
   StatusOr<HttpAnswer> call(std::string_view method, std::string_view path, std::string_view body);
@@ -39,6 +42,7 @@ asio::awaitable<StatusOr<HttpAnswer>> HttpClient::Impl::run(std::string request)
     AnswerSink sink;
     sink.on_head = [&answer](int status, std::string_view /*type*/) { answer.status = status; };
     sink.on_body = [&answer](std::string_view bytes, MonotonicNs /*arrived*/) { answer.body += bytes; };
+    sink.too_long = [&answer] { return answer.body.size() > kMostBody; };
     const auto current = transport;
     const ExchangeResult result = co_await exchange(*current, request, std::move(sink), clock);
     if (!result.keep_alive) transport.reset();

@@ -122,6 +122,7 @@ class LoadRun {
       AnswerSink sink;
       sink.on_head = [&reader](int status, std::string_view type) { reader.on_head(status, type); };
       sink.on_body = [&reader](std::string_view bytes, MonotonicNs at) { reader.on_body(bytes, at); };
+      sink.too_long = [&reader] { return reader.too_long(); };
       const ExchangeResult result = co_await exchange(*active.transport, request, std::move(sink), clock_);
       if (result.whole) {
         reader.finish(clock_.now_ns());

@@ -48,6 +48,10 @@ Json report_json(const LoadReport& report, const BenchServeConfig& config, const
   Json out;
   out["model_id"] = model;
   out["settings"] = settings_json(config);
+  // Where scripts that read vLLM's files look for them.
+  for (const char* key : {"backend", "num_prompts", "request_rate", "burstiness", "max_concurrency"}) {
+    out[key] = out["settings"][key];
+  }
   out["duration"] = report.duration_s;
   out["completed"] = report.completed;
   out["failed"] = report.failed;

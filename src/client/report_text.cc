@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "omnibus/client/load_report.h"
+#include "omnibus/client/printable.h"
 
 namespace omnibus::client {
 namespace {
@@ -51,7 +52,7 @@ std::string report_text(const LoadReport& report, const BenchServeConfig& config
   out += line("requests completed", fmt::format("{}", report.completed));
   out += line("requests failed", fmt::format("{}", report.failed));
   for (const auto& [kind, failure] : report.failures) {
-    out += line("  " + kind, fmt::format("{}  {}", failure.count, failure.example));
+    out += line("  " + kind, fmt::format("{}  {}", failure.count, printable(failure.example)));
   }
   if (report.retries > 0) {
     out += line("  sent again",

@@ -8,13 +8,19 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 }
 
 void SseParser::push(std::string_view bytes) {
-  while (!bytes.empty()) {
+  while (!bytes.empty() && !too_long_) {
     if (std::exchange(after_cr_, false) && bytes.front() == '\n') {
       bytes.remove_prefix(1);
       continue;
     }
     const size_t end = bytes.find_first_of("\r\n");
-    line_ += bytes.substr(0, end);
+    const std::string_view part = bytes.substr(0, end);
+    if (line_.size() + data_.size() + part.size() > kMostEventBytes) {
+      too_long_ = true;
+      line_ = data_ = {};
+      return;
+    }
+    line_ += part;
     if (end == std::string_view::npos) return;
     after_cr_ = bytes[end] == '\r';
     bytes.remove_prefix(end + 1);

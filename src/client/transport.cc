@@ -67,9 +67,10 @@ class TlsTransport final : public Transport {
   asio::ssl::stream<tcp::socket> stream;
 };
 
-asio::awaitable<Status> connect(tcp::socket& socket, const tcp::resolver::results_type& addresses) {
+asio::awaitable<Status> connect(tcp::socket& socket, const tcp::resolver::results_type& addresses,
+                                const Endpoint& endpoint) {
   const auto [error, address] = co_await asio::async_connect(socket, addresses, kToken);
-  if (error) co_return failure("connecting", error);
+  if (error) co_return failure(fmt::format("connecting to {}", endpoint.url()), error);
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   co_return Status();
@@ -126,11 +127,12 @@ asio::awaitable<Status> Connector::open(std::shared_ptr<Transport>& opening) {
   if (tls_ == nullptr) {
     auto transport = std::make_shared<PlainTransport>(io_);
     opening = transport;
-    co_return co_await connect(transport->socket, addresses_);
+    co_return co_await connect(transport->socket, addresses_, endpoint_);
   }
   auto transport = std::make_shared<TlsTransport>(io_, *tls_);
   opening = transport;
-  if (Status connected = co_await connect(transport->stream.next_layer(), addresses_); !connected.ok()) {
+  if (Status connected = co_await connect(transport->stream.next_layer(), addresses_, endpoint_);
+      !connected.ok()) {
     co_return connected;
   }
   co_return co_await shake_hands(*transport, endpoint_.host, !endpoint_.insecure);

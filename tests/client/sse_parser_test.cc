@@ -51,6 +51,23 @@ Events parsed(const std::string& text, const std::vector<size_t>& cuts) {
   return events;
 }
 
+TEST(SseParser, AnEventThatIsTooLongIsNone) {
+  const std::string most(SseParser::kMostEventBytes - 6, 'x');
+  int events = 0;
+  SseParser fits([&](std::string_view data) { events += data == most ? 1 : 0; });
+  fits.push("data: " + most + "\n\n");
+  EXPECT_EQ(events, 1);
+  EXPECT_FALSE(fits.too_long());
+  // In one line, and in many.
+  for (const char* end : {"", "\n"}) {
+    SseParser parser([](std::string_view /*data*/) { FAIL() << "an event"; });
+    for (int i = 0; i < 3000 && !parser.too_long(); ++i) parser.push("data: " + std::string(1000, 'x') + end);
+    EXPECT_TRUE(parser.too_long());
+    EXPECT_FALSE(parser.incomplete());
+    parser.push("\n\ndata: a\n\n");
+  }
+}
+
 std::string random_stream_text(RandomStream& random) {
   static const std::vector<std::string> parts = {
       "data: ",    "data:", "data",      "data:  ", "event: x", ": ping", "id: 7",

@@ -58,6 +58,7 @@ def test_times_agree_with_the_script_and_counts_are_exact(slow, measured, backen
     assert result["total_output_tokens"] == 12 * 16 == slow.metric("vllm:generation_tokens_total") - before[0]
     assert result["total_input_tokens"] == slow.metric("vllm:prompt_tokens_total") - before[1]
     assert result["prompts"] == {"counted": True, "exact": 12}
+    assert (result["backend"], result["num_prompts"], result["request_rate"], result["max_concurrency"]) == (backend, 12, "inf", 4)
     if backend == "openai":
         assert result["total_input_tokens"] == 12 * 40
     assert result["max_concurrent_requests"] == 4 and result["answers_of_another_length"] == 0
@@ -282,6 +283,29 @@ def test_a_connection_that_is_closed_without_an_answer(fake, measured):
     assert result["failures"]["closed"]["count"] == 4 and result["retries"] == 0
 
 
+def test_an_answer_without_end(fake, measured):
+    """Bytes without end and without a line: given up on after a MiB, not when memory or time has run out."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: "
+
+    def behave(connection, path, body):
+        connection.sendall(head)
+        try:
+            while True:
+                connection.sendall(b"x" * 65536)
+        except OSError:
+            return False
+
+    result, printed = measured(fake(behave).url, *FEW, code=1)
+    assert result["failures"]["malformed"] == {"count": 4, "example": "an event is longer than 1 MiB"}, printed
+
+
+def test_a_server_does_not_steer_the_terminal(fake, measured):
+    server = fake(behaving((answer("500 Oops", "application/json", b'{"error":{"message":"\\u001b[2J\\u009b2J"}}'), True)))
+    result, printed = measured(server.url, *FEW, code=1)
+    assert "\x1b" not in printed and "\x9b" not in printed and "\\x1b[2J\\xc2\\x9b2J" in printed
+    assert result["failures"]["http 500"]["example"] == "\x1b[2J\x9b2J"
+
+
 def test_no_request_completed_is_a_failure_of_the_run(fake, measured):
     server = fake(behaving((FAULTS["500"][0], True)))
     result, printed = measured(server.url, *FEW, code=1)
@@ -318,7 +342,7 @@ def test_nobody_listens(measured):
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     for flags in ([], ["--model", "m"]):
         refused = bench("--base-url", url, *flags)
-        assert refused.returncode == 1 and "connecting" in refused.stderr, refused.stderr
+        assert refused.returncode == 1 and f"connecting to {url}" in refused.stderr + refused.stdout, refused.stderr
 
 
 def test_the_request_is_what_was_asked_for(fake, measured):
@@ -413,7 +437,9 @@ def test_over_tls(own_replay, tmp_path):
     assert missing.returncode == 1 and "none.pem" in missing.stderr
 
 
-def test_a_result_file_that_cannot_be_written(slow, tmp_path):
-    run = bench("--base-url", slow.url, "--num-prompts", 1, "--random-output-len", 1, "--random-input-len", 4,
+def test_a_result_file_that_cannot_be_written(fake, tmp_path):
+    """Is noticed before anything is sent."""
+    server = fake(behaving((answer(body=WHOLE), True)))
+    run = bench("--base-url", server.url, "--num-prompts", 1, "--random-output-len", 1, "--random-input-len", 4,
                 "--result-filename", tmp_path / "no" / "x.json")  # fmt: skip
-    assert run.returncode == 1 and "cannot write" in run.stderr
+    assert run.returncode == 1 and "cannot write" in run.stderr and not server.requests

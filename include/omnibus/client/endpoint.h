@@ -22,6 +22,7 @@ struct Endpoint {
   bool insecure = false;  // any certificate
 
   std::string host_header() const;
+  std::string url() const;  // without headers
 };
 
 // "http://HOST[:PORT][/PATH]" or https. INVALID_ARGUMENT names what is wrong.
