@@ -95,7 +95,7 @@ Status Serving::listen() {
 }
 
 Status Serving::load() {
-  const ExitOnStopSignal while_loading;
+  std::optional<ExitOnStopSignal> while_loading(std::in_place);
   OMNIBUS_ASSIGN_OR_RETURN(model_, program_.open_model());
   OMNIBUS_RETURN_IF_ERROR(dialect_of(config_.reasoning_parser, model_).status());
   const EngineLimits limits = engine_limits(config_);
@@ -112,6 +112,7 @@ Status Serving::load() {
   listeners_->replace(std::move(sites));
   routes_.open.reset();  // the listeners have them; each reload makes its own
   routes_.rpc.reset();
+  while_loading.reset();  // first: who sees it ready may ask it to drain
   lifecycle_.begin_serving(engine_.get());
   show_ready();
   return {};

@@ -1,6 +1,5 @@
 #include "omnibus/cli/served_model.h"
 
-
 #include <fmt/format.h>
 
 #include "omnibus/base/common/small_file.h"

@@ -288,6 +288,9 @@ def test_an_answer_without_end(fake, measured):
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: "
 
     def behave(connection, path, body):
+        if not path.endswith("/v1/completions"):
+            connection.sendall(answer("404 Not Found", "application/json", b"{}"))
+            return True
         connection.sendall(head)
         try:
             while True:

@@ -187,8 +187,11 @@ def test_a_file_to_read_is_a_regular_file_of_sane_size(flag, kind, tmp_path):
     assert result.returncode in (1, 2) and why in result.stderr and str(path) in result.stderr, result.stderr
 
 
-def test_an_empty_configuration_file_changes_nothing(tmp_path):
+def test_an_empty_configuration_file_is_named(tmp_path):
     path = tmp_path / "empty.toml"
     path.write_text("")
+    result = run("serve", "no-such-model", "--port", "0", "--config", str(path), env={"OMNIBUS_HOME": str(tmp_path)})
+    assert result.returncode == 2 and "empty" in result.stderr and str(path) in result.stderr
+    path.write_text("# nothing yet\n")
     result = run("serve", "no-such-model", "--port", "0", "--config", str(path), env={"OMNIBUS_HOME": str(tmp_path)})
     assert result.returncode == 1 and "no-such-model" in result.stderr and "--config" not in result.stderr

@@ -165,7 +165,7 @@ def test_what_waits_for_a_restart_is_named(configured):
     server.write('max-num-seqs = 3\nfair-sharing = "equal"\nhost = "0.0.0.0"\nheader-timeout = 3.5\nany-model = true\n'
                  'api-key = ["sk-k"]\n')
     config = server.admin.post("/reload").json()
-    assert sorted(config["needs_restart"]) == ["--fair-sharing", "--header-timeout", "--host", "--max-num-seqs"]
+    assert sorted(config["needs_restart"]) == ["--header-timeout", "--host", "--max-num-seqs"]
     assert server.admin.status()["config"] == config
     assert "waiting for a restart: " in server.log()
     answer = server.post("/v1/chat/completions", {"model": "anything", "messages": [{"role": "user", "content": "hello"}]},

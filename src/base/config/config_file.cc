@@ -104,6 +104,11 @@ StatusOr<std::vector<FileSetting>> read_config_file(const std::string& path,
     return absl::InvalidArgumentError(
         fmt::format("--config: cannot read the file '{}': {}", path, status_message(text.status())));
   }
+  // Written by hand nobody leaves it so; a reload would see it while it is being written.
+  if (text->empty()) {
+    return absl::InvalidArgumentError(fmt::format(
+        "--config: the file '{}' is empty: half-written? A comment in it makes it deliberate", path));
+  }
   return parse_config_text(*text, path, commands);
 }
 

@@ -317,8 +317,8 @@ void RpcCall::pump() {
       wait_limit_ = state_->config.stall_timeout;
     }
   }
-  // Outside the lock: what gRPC calls back for one operation may come before it returns. No buffer hints: gRPC
-  // 1.51 never completes a first message that carries one, and the call hangs.
+  // Outside the lock: what gRPC calls back for one operation may come before it returns. No buffer hints:
+  // gRPC 1.51 never completes a first message that carries one, and the call hangs.
   switch (step) {
     case Step::kNone:
       return;
