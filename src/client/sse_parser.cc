@@ -18,6 +18,7 @@ void SseParser::push(std::string_view bytes) {
     if (line_.size() + data_.size() + part.size() > kMostEventBytes) {
       too_long_ = true;
       line_ = data_ = {};
+      has_data_ = false;
       return;
     }
     line_ += part;

@@ -100,7 +100,7 @@ PLANTED = [
     ("bans", "docs/guide.md", "Start /ho" + "me/me/omnibus.\n", "path"),
     ("bans", "scripts/run.sh", "cd /tm" + "p/x\n", "path"),
     ("bans", "include/omnibus/base/common/id.h", "int id();\n", "pragma-once"),
-    ("determinism", "src/control/engine/engine_core.cc", "+auto t = std::chrono::steady_clock::now();\n", "clock"),
+    ("determinism", "src/control/engine/engine_core.cc", "auto t = std::chrono::steady_clock::now();\n", "clock"),
     ("determinism", "src/control/scheduler/s.cc", "+auto t = std::chrono::steady_clock::now();\n", "clock"),
     ("determinism", "tests/sim/x.cc", "std::random_device r;\n", "random"),
     ("determinism", "tests/sim/x.cc", "std::mt19937_64 r;\n", "random"),

@@ -19,6 +19,7 @@ struct OutputProcessor::OpenParent {
   struct Choice {
     std::unique_ptr<SequenceOutput> output;  // null once ended
     MonotonicNs last_token_ns = 0;
+    RequestUsage usage;  // as last delivered
   };
   std::vector<Choice> choices;
   int32_t open = 0;
@@ -150,7 +151,7 @@ class OutputProcessor::Shard {
       params.stops = request->stops;
       params.reasoning = request->reasoning;
       params.tokenizer = tokenizer_;
-      parent.choices.push_back({std::make_unique<SequenceOutput>(std::move(params)), 0});
+      parent.choices.push_back({std::make_unique<SequenceOutput>(std::move(params)), 0, {}});
     }
     parent.open = request->n;
     metrics_.add_request(request->n, request->max_tokens);
@@ -168,11 +169,13 @@ class OutputProcessor::Shard {
     RequestOutput output;
     if (!attempt("making the output of a request", [&] { output = advance(parent, choice, event); })) {
       output = lost_output(*parent.request, static_cast<int32_t>(event.id - parent.request->id));
+      output.usage = choice.usage;
       output.timeline = event.timeline;
       output.timeline.finished_ns = event.time_ns;
       // Tokens that the core has sampled since are surplus, as behind a stop string.
       if (!event.finish_reason) stop(event.id, event.first_index);
     }
+    choice.usage = output.usage;
     const bool is_end = output.finish_reason.has_value();
     if (is_end) {
       attempt("counting an end", [&] { count_end(parent, output, choice.last_token_ns != 0); });
