@@ -29,7 +29,7 @@ def closed(connection, limit=60):
 
 
 def test_f10_idle_connections(own_replay, figures):
-    allow_descriptors(2 * IDLE + 500)
+    allow_descriptors(IDLE + 2 * SLOW + 300)
     server = own_replay(HELLO, "--max-connections", str(IDLE + 2 * SLOW + 100), "--header-timeout",
                         str(HEADER_TIMEOUT), "--body-timeout", str(BODY_TIMEOUT), "--keep-alive-timeout", "600")
     server.assert_serves()

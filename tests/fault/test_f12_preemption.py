@@ -48,7 +48,7 @@ def test_f12_preemption_changes_nothing(own_replay, figures):
     tokens = LENGTH // 2
     prompts = [f"<{i}>" + "p" * (LENGTH - tokens - len(f"<{i}>")) for i in range(REQUESTS)]
     lines = list(behaviours(REQUESTS, tokens, 1))
-    flags = ("--max-num-seqs", str(REQUESTS), "--max-num-batched-tokens", "512")
+    flags = ("--max-num-seqs", str(REQUESTS), "--max-num-batched-tokens", "512", "--max-waiting-tokens", "1000000")
     wanted, _, none = answers(own_replay(script(*lines, num_blocks=ROOMY, max_model_len=LENGTH), *flags), prompts, tokens)
     assert none == 0
     server = own_replay(script(*lines, num_blocks=BLOCKS, max_model_len=LENGTH), *flags)

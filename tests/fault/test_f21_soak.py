@@ -29,7 +29,8 @@ SECONDS = int(os.environ.get("OMNIBUS_SOAK_SECONDS", SECONDS))
 BATCHES = 10
 CLIENTS = 16
 FAULT_EVERY = 40  # requests: in each batch one of each kind
-FLAGS = ("--max-num-seqs", "12", "--max-num-batched-tokens", "64", "--max-waiting-requests", "1000", "--stall-timeout", "2",
+FLAGS = ("--max-num-seqs", "12", "--max-num-batched-tokens", "64", "--max-waiting-requests", "1000", "--max-waiting-tokens", "1000000",
+         "--stall-timeout", "2",
          "--header-timeout", "1", "--body-timeout", "1", "--keep-alive-timeout", "2", "--max-body-bytes", "1000000")
 
 INVALID = [
