@@ -1,23 +1,20 @@
 """F8: a client that leaves, in whatever way and state, frees its KV blocks."""
 
 import json
-import random
 import socket
 import struct
 import time
 
 import pytest
 
-from harness.figures import SOAK, percentile
-from harness.metrics import RUNNING, WAITING, Metrics
+from harness.leaving import STEP_MS, Leaver, check_blocks_return
+from harness.metrics import RUNNING
 from harness.raw import connect
 from harness.script import script, says
 from harness.wait import wait_until
 
-ROUNDS = 1000 if SOAK else 50
 # Prefill in chunks of 16 tokens, 2 running at once: long prompts stay in prefill, the third waits.
 FLAGS = ("--max-num-seqs", "2", "--max-num-batched-tokens", "16")
-STEP_MS = 2
 
 
 @pytest.fixture(scope="module")
@@ -56,14 +53,7 @@ def see_off(connection):
     connection.close()
 
 
-class Leaver:
-    """Sends requests and leaves them, every tenth with its state made sure of and its return timed."""
-
-    def __init__(self, server, how, state, rng):
-        self.server, self.how, self.state, self.rng = server, how, state, rng
-        self.metrics = Metrics(server)
-        self.times = []  # ms until all blocks were back
-
+class HttpLeaver(Leaver):
     def round(self, sure):
         stream = self.rng.random() < 0.5
         # A prompt of its own: nothing of it is in a prefix cache.
@@ -73,7 +63,7 @@ class Leaver:
             wait_until(lambda: self.metrics(RUNNING) == 2, 10, "two running")
         connection = send_request(self.server, stream, prompt)
         if sure:
-            self.await_state(connection, stream)
+            self.await_state(lambda: self.await_token(connection, stream))
         for holder in holders:
             leave(holder, self.how)
         start = time.monotonic()
@@ -85,12 +75,8 @@ class Leaver:
             for each in [connection, *holders]:
                 see_off(each)
 
-    def await_state(self, connection, stream):
-        if self.state == "queue":
-            wait_until(lambda: self.metrics(WAITING) == 1, 10, "one waiting")
-        elif self.state == "prefill":
-            wait_until(lambda: self.metrics(RUNNING) == 1, 10, "one running")
-        elif stream:
+    def await_token(self, connection, stream):
+        if stream:
             connection.recv(1)
         else:
             before = self.metrics("vllm:generation_tokens_total")
@@ -100,19 +86,7 @@ class Leaver:
 @pytest.mark.parametrize("how", ["fin", "rst", "half-close"])
 @pytest.mark.parametrize("state", ["queue", "prefill", "decode"])
 def test_f8_blocks_return(server, how, state, figures):
-    seed = random.randrange(2**32)
-    print("seed", seed)
-    leaver = Leaver(server, how, state, random.Random(seed))
-    wait_until(leaver.metrics.balanced, 10, "idle at the start")
-    for i in range(ROUNDS):
-        leaver.round(i % 10 == 0)
-    wait_until(leaver.metrics.balanced, 2, f"idle after {ROUNDS} clients left (seed {seed})\n{server.log()}")
-    assert leaver.metrics("vllm:request_success_total", finished_reason="error") == 0
-    server.assert_serves()
-    leaver.metrics.close()
-    figures.note(f"{ROUNDS} left, blocks back after p50 {percentile(leaver.times, 0.5):.1f} ms")
-    # Not the maximum: a poll may meet a busy machine.
-    figures.bar("p90", percentile(leaver.times, 0.9), 100 + STEP_MS, "ms")
+    check_blocks_return(HttpLeaver, server, how, state, figures)
 
 
 @pytest.mark.parametrize("path", ["/v1/completions", "/v1/chat/completions"])

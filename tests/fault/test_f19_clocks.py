@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -31,12 +30,8 @@ SLOW = script(
 
 
 def faketime_library():
-    if not shutil.which("faketime"):
-        return None
-    for folder in Path("/usr/lib").glob("*/faketime"):
-        if (folder / "libfaketimeMT.so.1").exists():
-            return str(folder / "libfaketimeMT.so.1")
-    return None
+    (library,) = Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")  # of scripts/packages.txt
+    return str(library)
 
 
 def open_stream(server, prompt):
@@ -67,7 +62,6 @@ def date_of(server):
         return time.mktime(time.strptime(read_answer(connection)[1]["date"], "%a, %d %b %Y %H:%M:%S GMT"))
 
 
-@pytest.mark.skipif(faketime_library() is None, reason="libfaketime is not installed")
 def test_f19_the_wall_clock_jumps(tmp_path):
     now = tmp_path / "clock"
     now.write_text("+0")

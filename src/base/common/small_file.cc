@@ -7,22 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "omnibus/base/common/fd.h"
+
 namespace omnibus {
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  const int fd_;
-};
 
 Status failed(int error) { return absl::InvalidArgumentError(std::strerror(error)); }
 
@@ -38,7 +26,7 @@ Status check_kind(int fd) {
 
 StatusOr<std::string> read_small_file(const std::string& path) {
   // O_NONBLOCK: opening a pipe that nobody writes to would wait for a writer.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  const Fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   if (file.get() < 0) return failed(errno);
   OMNIBUS_RETURN_IF_ERROR(check_kind(file.get()));
   std::string bytes;

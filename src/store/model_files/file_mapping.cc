@@ -11,22 +11,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "omnibus/base/common/fd.h"
+
 namespace omnibus::model_files {
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 std::string reason(int error) {
   char buffer[128];
@@ -86,9 +74,9 @@ StatusOr<std::unique_ptr<FileMapping>> FileMapping::open(const std::string& path
   if (name.empty() || name == "..") {
     return absl::InvalidArgumentError(fmt::format("{}: is a directory, not a regular file", path));
   }
-  const Descriptor folder(::open(folder_path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const Fd folder(::open(folder_path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (folder.get() < 0) return open_error(path, errno);
-  const Descriptor file(open_beneath(folder.get(), name.c_str()));
+  const Fd file(open_beneath(folder.get(), name.c_str()));
   if (file.get() < 0) {
     // A socket cannot be opened at all; every other kind is told apart after opening.
     if (errno == ENXIO) {

@@ -35,24 +35,6 @@ int open_by_components(int folder, const std::string& relative) {
 
 }  // namespace
 
-Fd& Fd::operator=(Fd&& other) noexcept {
-  if (this != &other) {
-    if (fd_ >= 0) close(fd_);
-    fd_ = other.release();
-  }
-  return *this;
-}
-
-Fd::~Fd() {
-  if (fd_ >= 0) close(fd_);
-}
-
-int Fd::release() {
-  const int fd = fd_;
-  fd_ = -1;
-  return fd;
-}
-
 std::string errno_text(std::string_view what, const std::string& path) {
   return fmt::format("{} '{}': {}", what, path, std::strerror(errno));
 }

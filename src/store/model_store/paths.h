@@ -4,26 +4,10 @@
 #include <string>
 #include <string_view>
 
+#include "omnibus/base/common/fd.h"
 #include "omnibus/base/common/status.h"
 
 namespace omnibus {
-
-// Owns a file descriptor.
-class Fd {
- public:
-  explicit Fd(int fd = -1) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(other.release()) {}
-  Fd& operator=(Fd&& other) noexcept;
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  ~Fd();
-  int get() const { return fd_; }
-  bool valid() const { return fd_ >= 0; }
-  int release();
-
- private:
-  int fd_;
-};
 
 // Opens `relative` for reading; it must lie in `folder` without "..", absolute links or any symbolic link on
 // the way (openat2 with RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS). NOT_FOUND when there is none.
