@@ -14,10 +14,12 @@ lint:
 	sh scripts/lint.sh
 format:
 	sh scripts/lint.sh --fix
-debug asan tsan:
+debug:
 	sh scripts/install_deps.sh build test
 	sh scripts/build.sh $@
 	ctest --test-dir out/$@ -j 2 --output-on-failure
+asan tsan:
+	@sh scripts/sanitize.sh $@
 fuzz:
 	sh scripts/fuzz.sh
 soak:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Configures (when needed) and builds; leaves links to the programs in build/.
+# Configures (when needed) and builds; leaves links to the programs in build/, those of sanitizers in out/PRESET/programs.
 #   build.sh [PRESET [TARGET...]]     PRESET: release (default), bench, debug, asan, tsan, fuzz
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -16,8 +16,16 @@ by_memory=$(awk '/^MemAvailable:/ {n = int($2 / 1048576); print (n > 1 ? n : 1)}
 [ "$jobs" -le "$by_memory" ] || jobs=$by_memory
 cmake --build "$out" -j "$jobs" ${1:+--target "$@"} >&2
 
-mkdir -p build
+links=build
+up=..
+case $preset in
+  asan | tsan)
+    links=$out/programs
+    up=../../..
+    ;;
+esac
+mkdir -p "$links"
 for name in omnibus omnibus-replay omnibus-eval; do
   program=$(find "$out/$name" "$out/src" "$out/tests" -type f -name "$name" -perm -u+x 2>/dev/null | head -n 1)
-  [ -z "$program" ] || ln -sfn "../$program" "build/$name"
+  [ -z "$program" ] || ln -sfn "$up/$program" "$links/$name"
 done
