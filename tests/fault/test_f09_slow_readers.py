@@ -7,7 +7,7 @@ import time
 
 from harness.figures import SOAK, percentile
 from harness.metrics import RUNNING, Metrics
-from harness.process import descriptors, rss_bytes
+from harness.process import descriptors, rss_bytes, sanitized
 from harness.raw import connect, request_bytes
 from harness.script import script, says
 from harness.wait import wait_until
@@ -107,7 +107,7 @@ def test_f9_slow_beside_fast(own_replay, figures):
     # The outbox, once more while it is handed to the socket, and the text that waits to follow.
     text = generated * len(piece)
     figures.bar("memory a slow reader beyond its text", (peak / SLOW - text) / 1024, 2 * OUTBOX / 1024, "KiB")
-    assert peak / SLOW < 8 * OUTBOX + text
+    assert peak / SLOW < 8 * OUTBOX + text or sanitized()
 
 
 def test_f9_nobody_waits_for_a_reader_that_sleeps(own_replay, figures):
@@ -127,7 +127,7 @@ def test_f9_nobody_waits_for_a_reader_that_sleeps(own_replay, figures):
     wait_until(lambda: server.metric("vllm:num_requests_running") == 0, 60, "all generated")
     grown = (rss_bytes(server.process.pid) - before) / readers
     figures.note(f"{grown / 2**20:.1f} MiB a stream for {tokens * len(piece) / 2**20:.1f} MiB of text")
-    assert grown < 4 * tokens * len(piece)  # the text once, its event, and what the allocator keeps
+    assert grown < 4 * tokens * len(piece) or sanitized()  # the text once, its event, and what the allocator keeps
     # A reader that wakes up finds every word, in fewer and larger events.
     data = b""
     slow[0].settimeout(30)

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from harness.figures import SOAK, percentile
-from harness.process import allow_descriptors, descriptors, rss_bytes
+from harness.process import allow_descriptors, descriptors, rss_bytes, sanitized
 from harness.raw import connect, exchange, read_answer, request_bytes
 from harness.script import HELLO
 from harness.wait import wait_until
@@ -43,7 +43,7 @@ def test_f10_idle_connections(own_replay, figures):
         assert read_answer(connection)[0] == 200
     grown = (rss_bytes(server.process.pid) - before) / IDLE
     figures.bar(f"memory of each of {IDLE} idle connections", grown / 1024, 20, "KiB")
-    assert grown < 64 * 1024  # a leak of buffers, not noise
+    assert grown < 64 * 1024 or sanitized()  # a leak of buffers, not noise
 
     started = time.monotonic()
     headers = [connect(server) for _ in range(SLOW)]

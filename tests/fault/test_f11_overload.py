@@ -7,7 +7,7 @@ import time
 import pytest
 
 from harness.metrics import RUNNING, WAITING, Metrics
-from harness.process import allow_descriptors, rss_bytes
+from harness.process import allow_descriptors, rss_bytes, sanitized
 from harness.raw import connect, request_bytes
 from harness.script import script, says
 from harness.wait import wait_until
@@ -103,7 +103,7 @@ def test_f11_storm(own_replay, figures, kind, limit):
     figures.note(f"{REQUESTS} requests asked in {asked:.2f} s: {len(served)} served, {len(refused)} refused")
     figures.bar("all answered after", answered, 2, "s")
     figures.bar("RSS growth from the first storm to the third", growth, 5, "%")
-    assert growth < 30, memory
+    assert growth < 30 or sanitized(), memory
 
 
 def test_f11_the_queue_limit_holds(own_replay):

@@ -19,7 +19,7 @@ from harness.figures import SOAK
 from harness.flat import Flat
 from harness.metrics import Metrics
 from harness.mixed_requests import LETTERS, Mix, ask_stream, difference, essence, seeded
-from harness.process import descriptors
+from harness.process import descriptors, sanitized
 from harness.raw import connect, exchange, request_bytes
 from harness.script import IM_END, script, says
 from harness.wait import wait_until
@@ -249,4 +249,4 @@ def test_f21_soak(own_replay, figures):
     for kind in ("fds", "threads", "rss"):
         figures.bar(f"{kind} grew", growth[kind], 5, "%")
     assert growth["fds"] <= 5 and growth["threads"] <= 5, growth
-    assert growth["rss"] <= 30, growth
+    assert growth["rss"] <= 30 or sanitized(), growth

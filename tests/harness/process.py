@@ -27,3 +27,8 @@ def allow_descriptors(count):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < count:
         resource.setrlimit(resource.RLIMIT_NOFILE, (count, max(hard, count) if hard != resource.RLIM_INFINITY else hard))
+
+
+def sanitized():
+    """Whether the programs are built with a sanitizer, whose own memory says nothing about theirs."""
+    return bool(os.environ.get("OMNIBUS_SANITIZER"))
