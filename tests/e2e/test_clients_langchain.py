@@ -9,7 +9,7 @@ from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_openai import ChatOpenAI, OpenAI
 
-from harness.clients import FRANCE, KEY, MAX_MODEL_LEN, model_name, tokens_of_chat
+from harness.clients import FRANCE, KEY, LONG, MAX_MODEL_LEN, model_name, tokens_of_chat
 from harness.wait import wait_until
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # its own, of its own dependencies
@@ -152,11 +152,12 @@ def test_errors(chat):
 
 def test_timeout_and_leaving(chat, real):
     story = "Tell me a long story."
+    long = {"max_tokens": LONG["max_tokens"], "extra_body": {"ignore_eos": True}}
     idle = lambda: real.metric("vllm:num_requests_running") == 0 and real.metric("vllm:kv_cache_usage_perc") == 0
     with pytest.raises(openai.APITimeoutError):
-        chat(max_tokens=900, timeout=0.2).invoke(story)
+        chat(timeout=0.1, **long).invoke(story)
     wait_until(idle, 10, "the request that timed out is gone")
-    stream = chat(max_tokens=900).stream(story)
+    stream = chat(**long).stream(story)
     next(stream), next(stream)
     stream.close()
     wait_until(idle, 10, "the stream that was left is gone")

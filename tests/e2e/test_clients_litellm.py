@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from harness.clients import FRANCE, KEY, MAX_MODEL_LEN, model_name, tokens_of_chat
+from harness.clients import FRANCE, KEY, LONG, MAX_MODEL_LEN, model_name, tokens_of_chat
 from harness.script import script, says
 from harness.wait import wait_until
 
@@ -116,7 +116,7 @@ def test_unknown_model(real):
 
 def test_timeout(ask, real):
     with pytest.raises(litellm.Timeout):
-        ask({"role": "user", "content": "Tell me a long story."}, max_tokens=900, timeout=0.2)
+        ask({"role": "user", "content": "Tell me a long story."}, timeout=0.1, **LONG)
     wait_until(lambda: idle(real), 10, "the request that timed out is gone")
 
 
@@ -126,7 +126,7 @@ def idle(real):
 
 
 def test_leaving_a_stream_frees_the_server(ask, real):
-    stream = ask({"role": "user", "content": "Tell me a long story."}, max_tokens=900, stream=True)
+    stream = ask({"role": "user", "content": "Tell me a long story."}, stream=True, **LONG)
     for _ in range(3):
         next(stream)
     # litellm offers no way to end a stream early; the connection goes with the object under it.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.clients import FRANCE, KEY, MAX_MODEL_LEN
+from harness.clients import FRANCE, KEY, LONG, MAX_MODEL_LEN
 from harness.server import Server, program
 from harness.sse import joined, parse_events
 from harness.wait import wait_until
@@ -148,8 +148,8 @@ def test_chunked_upload_and_keep_alive(real):
 
 
 def test_giving_up_frees_the_server(real):
-    story = body_of(messages=[{"role": "user", "content": "Tell me a long story."}], max_tokens=900)
-    run = curl(real, *AUTH, "--max-time", "0.3", "-d", story)
+    story = body_of(messages=[{"role": "user", "content": "Tell me a long story."}], **LONG)
+    run = curl(real, *AUTH, "--max-time", "0.1", "-d", story)
     assert run.returncode == 28  # timed out
     idle = lambda: real.metric("vllm:num_requests_running") == 0 and real.metric("vllm:kv_cache_usage_perc") == 0
     wait_until(idle, 10, "the request that curl left is gone")

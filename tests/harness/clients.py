@@ -7,6 +7,8 @@ from harness.server import Server, program
 KEY = "sk-clients"
 FRANCE = "What is the capital of France?"
 MAX_MODEL_LEN = 1024
+# An answer that no CPU has ready within a tenth of a second, wherever the model would end it.
+LONG = {"max_tokens": 900, "ignore_eos": True}
 
 
 def start_real_server(model_path, *flags):

@@ -6,6 +6,7 @@ import ssl
 
 _SAMPLE = re.compile(r"([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)")
 RUNNING, WAITING = "vllm:num_requests_running", "vllm:num_requests_waiting"
+OPEN_TOKENS = "omnibus_open_prompt_tokens"
 KV_USAGE = "vllm:kv_cache_usage_perc"
 
 
@@ -41,7 +42,7 @@ class Metrics:
     def balanced(self):
         """Nothing runs, nothing waits, no block is in use."""
         samples = self.scrape()
-        return all(total(samples, name) == 0 for name in (RUNNING, WAITING, KV_USAGE))
+        return all(total(samples, name) == 0 for name in (OPEN_TOKENS, RUNNING, WAITING, KV_USAGE))
 
     def close(self):
         self.connection.close()

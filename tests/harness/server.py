@@ -107,7 +107,8 @@ class Server:
 
     def idle(self):
         return (
-            self.metric("vllm:num_requests_running") == 0
+            self.metric("omnibus_open_prompt_tokens") == 0
+            and self.metric("vllm:num_requests_running") == 0
             and self.metric("vllm:num_requests_waiting") == 0
             and self.metric("vllm:kv_cache_usage_perc") == 0
         )

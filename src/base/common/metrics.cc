@@ -13,10 +13,18 @@
 
 namespace omnibus {
 
-void Counter::add(double value) const { static_cast<prometheus::Counter*>(impl_)->Increment(value); }
-void Gauge::set(double value) const { static_cast<prometheus::Gauge*>(impl_)->Set(value); }
-void Gauge::add(double value) const { static_cast<prometheus::Gauge*>(impl_)->Increment(value); }
-void Histogram::observe(double value) const { static_cast<prometheus::Histogram*>(impl_)->Observe(value); }
+void Counter::add(double value) const {
+  if (impl_ != nullptr) static_cast<prometheus::Counter*>(impl_)->Increment(value);
+}
+void Gauge::set(double value) const {
+  if (impl_ != nullptr) static_cast<prometheus::Gauge*>(impl_)->Set(value);
+}
+void Gauge::add(double value) const {
+  if (impl_ != nullptr) static_cast<prometheus::Gauge*>(impl_)->Increment(value);
+}
+void Histogram::observe(double value) const {
+  if (impl_ != nullptr) static_cast<prometheus::Histogram*>(impl_)->Observe(value);
+}
 
 struct MetricsRegistry::Impl {
   prometheus::Registry registry;

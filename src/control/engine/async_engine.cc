@@ -58,10 +58,10 @@ class AsyncEngineImpl final : public AsyncEngine {
         total_blocks_(parts.scheduler->kv().total_blocks()),
         executor_(std::move(parts.executor)),
         scheduler_(std::move(parts.scheduler)),
-        ledger_(ledger_limits(config_, *scheduler_), clock),
+        metrics_(*registry, config_.model_name, config_.max_model_len),
+        ledger_(ledger_limits(config_, *scheduler_), clock, metrics_.open_prompt_tokens),
         admission_({scheduler_.get(), tokenizer_.get(), &ledger_, clock}),
         inbox_(kInboxCapacity),
-        metrics_(*registry, config_.model_name, config_.max_model_len),
         outputs_(std::max(config_.text_threads, 1), tokenizer_, &ledger_, metrics_,
                  [this](RequestId id, int32_t n_tokens) {
                    send(FinishCommand{id, n_tokens});
@@ -209,10 +209,10 @@ class AsyncEngineImpl final : public AsyncEngine {
   const std::unique_ptr<Scheduler>
       scheduler_;  // the engine thread's, but for what it documents as thread-safe
   EngineState state_;
+  EngineMetrics metrics_;
   RequestLedger ledger_;
   RequestAdmission admission_;
   EngineInbox inbox_;
-  EngineMetrics metrics_;
   OutputProcessor outputs_;
   EngineCore core_;
   std::thread thread_;

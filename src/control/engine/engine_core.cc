@@ -154,7 +154,6 @@ void EngineCore::flush() {
   EngineCounts counts;
   counts.running = s.num_running();
   counts.waiting = s.num_waiting();
-  counts.open_prompt_tokens = p_.ledger->open_requests().prompt_tokens;
   counts.kv_usage = s.kv().usage();
   counts.preemptions = s.num_preemptions();
   counts.prefix_queries = s.prefix_cache_queries();

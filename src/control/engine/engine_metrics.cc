@@ -56,7 +56,7 @@ void EngineMetrics::make_step_metrics(MetricsRegistry& registry, const MetricLab
   up.set(1);
   running_ = registry.gauge("vllm:num_requests_running", "Sequences in execution", labels);
   waiting_ = registry.gauge("vllm:num_requests_waiting", "Sequences waiting to be processed", labels);
-  open_prompt_tokens_ =
+  open_prompt_tokens =
       registry.gauge("omnibus_open_prompt_tokens", "Prompt tokens of sequences that wait or run", labels);
   kv_usage_ = registry.gauge("vllm:kv_cache_usage_perc", "Share of KV blocks in use, 1 = all", labels);
   preemptions_ = registry.counter("vllm:num_preemptions_total", "Preemptions for lack of KV blocks", labels);
@@ -142,7 +142,6 @@ void EngineMetrics::publish(const EngineCounts& now, EngineCounts& shown) const 
   };
   running_.set(now.running);
   waiting_.set(now.waiting);
-  open_prompt_tokens_.set(static_cast<double>(now.open_prompt_tokens));
   kv_usage_.set(now.kv_usage);
   add(preemptions_, now.preemptions, shown.preemptions);
   add(prefix_queries_, now.prefix_queries, shown.prefix_queries);

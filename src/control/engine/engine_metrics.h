@@ -15,7 +15,6 @@ namespace omnibus {
 // The engine at one moment; the counts are since its start.
 struct EngineCounts {
   int32_t running = 0, waiting = 0;
-  int64_t open_prompt_tokens = 0;  // of requests that wait or run
   double kv_usage = 0;
   int64_t preemptions = 0, prefix_queries = 0, prefix_hits = 0;
 };
@@ -58,7 +57,8 @@ struct EngineMetrics {
   void add_refusal(const Status& why) const;
 
   std::string model_name;
-  Gauge up;  // 1 until the engine fails
+  Gauge up;                  // 1 until the engine fails
+  Gauge open_prompt_tokens;  // the ledger sets it: requests end where their sinks are called, too
   Counter surplus_tokens;
 
  private:
@@ -66,7 +66,7 @@ struct EngineMetrics {
   void make_request_metrics(MetricsRegistry& registry, const MetricLabels& labels, int32_t max_model_len);
   void make_latency_metrics(MetricsRegistry& registry, const MetricLabels& labels);
 
-  Gauge running_, waiting_, kv_usage_, open_prompt_tokens_;
+  Gauge running_, waiting_, kv_usage_;
   Counter preemptions_, prefix_queries_, prefix_hits_;
   Counter prompt_tokens_, prompt_computed_, prompt_from_cache_, prompt_cached_, generation_tokens_;
   Counter success_[4];  // by FinishReason

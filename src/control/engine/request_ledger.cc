@@ -29,7 +29,7 @@ Status RequestLedger::open(RequestId id, int32_t n, int32_t prompt_tokens) {
         detail);
   }
   entries_[id] = {n, n, prompt_tokens, false};
-  open_ = wanted;
+  set_open(wanted);
   return absl::OkStatus();
 }
 
@@ -59,6 +59,12 @@ int64_t RequestLedger::retry_after_ms(const OpenRequests& wanted) const {
   return static_cast<int64_t>(std::clamp(seconds, 1.0, 60.0)) * 1000;
 }
 
+// Under the lock, so that what is shown last is what holds.
+void RequestLedger::set_open(const OpenRequests& open) {
+  open_ = open;
+  shown_prompt_tokens_.set(static_cast<double>(open.prompt_tokens));
+}
+
 void RequestLedger::set_limits(const RequestLimits& limits) {
   std::lock_guard lock(mutex_);
   limits_ = limits;
@@ -73,8 +79,7 @@ void RequestLedger::close_one(RequestId id) {
   std::lock_guard lock(mutex_);
   const auto it = entries_.find(id);
   if (it == entries_.end()) return;
-  --open_.sequences;
-  open_.prompt_tokens -= it->second.prompt_tokens;
+  set_open({open_.sequences - 1, open_.prompt_tokens - it->second.prompt_tokens});
   if (--it->second.open == 0) entries_.erase(it);
   const MonotonicNs now = clock_->now_ns();
   if (last_end_ns_ != 0) {

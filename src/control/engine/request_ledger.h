@@ -11,6 +11,7 @@
 
 #include "omnibus/base/common/clock.h"
 #include "omnibus/base/common/ids.h"
+#include "omnibus/base/common/metrics.h"
 #include "omnibus/base/common/status.h"
 
 namespace omnibus {
@@ -28,7 +29,9 @@ struct OpenRequests {
 
 class RequestLedger {
  public:
-  RequestLedger(const RequestLimits& limits, const Clock* clock) : limits_(limits), clock_(clock) {}
+  // `prompt_tokens`: shows those of all that is open, at any time.
+  RequestLedger(const RequestLimits& limits, const Clock* clock, Gauge prompt_tokens = {})
+      : limits_(limits), clock_(clock), shown_prompt_tokens_(prompt_tokens) {}
 
   // 503 once admission is stopped, 429 with Retry-After when a limit is reached, 400 when n alone is beyond
   // the limit. OK: n sequences are open.
@@ -59,10 +62,12 @@ class RequestLedger {
     bool cancelled = false;
   };
   int64_t retry_after_ms(const OpenRequests& wanted) const;
+  void set_open(const OpenRequests& open);
 
   RequestLimits limits_;
   const Clock* const clock_;
-  mutable std::mutex mutex_;  // guards all but the clock
+  const Gauge shown_prompt_tokens_;
+  mutable std::mutex mutex_;  // guards what follows, and the limits
   std::condition_variable emptied_;
   std::map<RequestId, Entry> entries_;
   OpenRequests open_;

@@ -1,5 +1,7 @@
 #include "src/control/engine/request_ledger.h"
 
+#include <string>
+
 #include <gtest/gtest.h>
 
 namespace omnibus {
@@ -11,6 +13,23 @@ int64_t retry_after_of_full(RequestLedger& ledger, RequestId id) {
   const Status refused = ledger.open(id, 1, 1);
   EXPECT_EQ(error_detail(refused).http, 429);
   return error_detail(refused).retry_after_ms;
+}
+
+TEST(RequestLedger, ShowsTheTokensOfAllThatIsOpenAtAnyTime) {
+  ManualClock clock;
+  MetricsRegistry registry;
+  RequestLedger ledger({10, 1000}, &clock, registry.gauge("open", "tokens"));
+  const auto shows = [&](const std::string& value) {
+    return registry.serialize().find("\nopen " + value + "\n") != std::string::npos;
+  };
+  ASSERT_TRUE(ledger.open(1, 2, 7).ok());
+  ASSERT_TRUE(ledger.open(3, 1, 5).ok());
+  EXPECT_TRUE(shows("19")) << registry.serialize();
+  ledger.close_one(1);
+  EXPECT_TRUE(shows("12")) << registry.serialize();
+  ledger.close_one(1);
+  ledger.close_one(3);
+  EXPECT_TRUE(shows("0")) << registry.serialize();
 }
 
 // Retry-After is the usual time between two ends while there is work; idle hours are not part of it.

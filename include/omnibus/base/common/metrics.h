@@ -11,7 +11,7 @@ namespace omnibus {
 using MetricLabels = std::vector<std::pair<std::string, std::string>>;
 
 // Handles are cheap to copy, valid as long as the registry, and callable from any thread. Keep them: making
-// one takes a lock.
+// one takes a lock. One that no registry made does nothing.
 class Counter {
  public:
   void add(double value = 1) const;
