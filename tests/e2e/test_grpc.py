@@ -87,6 +87,19 @@ def test_chat_is_what_http_says(server, client):
         assert mine.first.id.startswith("chatcmpl-")
 
 
+@pytest.mark.parametrize("streamed", [True, False])
+def test_timings_add_up(client, streamed):
+    for ask in (client.generate, client.chat):
+        started = time.monotonic()
+        usage = ask("hello", max_tokens=20, stream=streamed, include_timings=True).usage
+        elapsed = 1000 * (time.monotonic() - started)
+        timings = usage.timings
+        parts = timings.queue_ms + timings.prefill_ms + timings.decode_ms
+        assert parts == pytest.approx(timings.e2e_ms, abs=1e-6) and 0 < timings.e2e_ms < elapsed
+        assert timings.preemptions == 0
+        assert not ask("hello", max_tokens=20, stream=streamed).usage.HasField("timings")
+
+
 def test_token_ids_in_are_the_text_in(client):
     tokens = client.call("Tokenize", client.messages.TokenizeRequest(prompt="greet"))
     by_text = client.generate("greet", max_tokens=20)

@@ -44,6 +44,7 @@ UpdateFormatOptions format_options(const ApiContext& context, const char* prefix
   format.id_prefix = prefix;
   format.model = context.answer_model(fields.model);
   format.include_reasoning = fields.include_reasoning;
+  format.include_timings = fields.include_timings;
   format.prompt_logprobs = fields.prompt_logprobs.value_or(0);
   if (fields.return_token_ids) format.prompt_token_ids = requests.front().prompt_token_ids;
   return format;

@@ -45,6 +45,15 @@ v1::PositionLogprobs position_of(const PositionLogprobs& position, size_t most_a
   return out;
 }
 
+void set_timings(v1::Timings& out, const RequestTimeline& timeline) {
+  const auto milliseconds = [](int64_t ns) { return static_cast<double>(ns) / 1e6; };
+  out.set_queue_ms(milliseconds(timeline.queue_ns()));
+  out.set_prefill_ms(milliseconds(timeline.prefill_ns()));
+  out.set_decode_ms(milliseconds(timeline.decode_ns()));
+  out.set_e2e_ms(milliseconds(timeline.e2e_ns()));
+  out.set_preemptions(timeline.preemptions);
+}
+
 class UpdateFormat final : public AnswerFormat {
  public:
   explicit UpdateFormat(UpdateFormatOptions options) : options_(std::move(options)) {}
@@ -130,6 +139,7 @@ std::string UpdateFormat::stream_end(const UsageTotals& totals) {
   usage.set_completion_tokens(totals.completion_tokens);
   usage.set_cached_tokens(totals.cached_tokens);
   usage.set_reasoning_tokens(totals.reasoning_tokens);
+  if (options_.include_timings) set_timings(*usage.mutable_timings(), totals.timeline);
   std::string out;
   append(out, update);
   return out;

@@ -18,6 +18,7 @@ struct UpdateFormatOptions {
   std::string model;
   bool include_reasoning = true;
   bool logprobs = false;
+  bool include_timings = false;
   int32_t prompt_logprobs = 0;            // most alternatives per token of the prompt
   std::vector<TokenId> prompt_token_ids;  // when asked for
 };
