@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "omnibus/base/common/log.h"
+#include "omnibus/base/common/log_flush.h"
 #include "omnibus/cli/serve.h"
 #include "omnibus/server/admin/admin_routes.h"
 #include "omnibus/server/admin/probe_routes.h"
@@ -47,6 +48,8 @@ class Serving {
   AdminConfig admin_config();
   void show_ready() const { ready_.set(lifecycle_.why_not_ready().empty() ? 1 : 0); }
   void reload(const std::vector<Control::ReloadDone>& waiting);
+  // The exit code after a drain.
+  static int leave(EngineTrouble trouble);
 
   const Signals signals_;  // first: before any thread exists
   const ServeConfig config_;
@@ -105,11 +108,13 @@ Status Serving::load() {
   model_.engine.text_threads = text_threads();
   OMNIBUS_ASSIGN_OR_RETURN(engine_, start_engine(model_, &metrics_, &clock_));
   api_ = std::make_unique<ServingApi>(model_, *engine_, lifecycle_, metrics_, metrics_page_);
-  OMNIBUS_ASSIGN_OR_RETURN(routes_.open, api_->make_routes(config_));
-  routes_.rpc = api_->make_rpc_methods(config_);
+  OMNIBUS_ASSIGN_OR_RETURN(ServingApi::Version version, api_->make(config_));
+  routes_.open = version.routes;
+  routes_.rpc = version.rpc;
   routes_.elsewhere = {};
   OMNIBUS_ASSIGN_OR_RETURN(Listeners::Sites sites, listeners_->prepare(config_, routes_));
   listeners_->replace(std::move(sites));
+  api_->commit(std::move(version));
   routes_.open.reset();  // the listeners have them; each reload makes its own
   routes_.rpc.reset();
   while_loading.reset();  // first: who sees it ready may ask it to drain
@@ -123,6 +128,20 @@ void Serving::reload(const std::vector<Control::ReloadDone>& waiting) {
   for (const auto& answer : waiting) answer(done);
 }
 
+int Serving::leave(EngineTrouble trouble) {
+  if (trouble == EngineTrouble::kStalled) {
+    log_error("the engine stands still: leaving without it");
+    flush_log();
+    std::_Exit(kExitFailure);  // its thread cannot be joined
+  }
+  if (trouble == EngineTrouble::kFailed) {
+    log_error("the engine failed while the server drained");
+    return kExitFailure;
+  }
+  log_info("stopped");
+  return kExitOk;
+}
+
 int Serving::run() {
   print_start_table(*engine_, model_, *listeners_);
   for (;;) {
@@ -132,12 +151,7 @@ int Serving::run() {
       lifecycle_.begin_drain();
       show_ready();
       for (const auto& answer : events.reloads) answer(absl::UnavailableError("The server is draining"));
-      if (!drain(control_, *engine_, *listeners_, reloader_.config().http)) {
-        log_error("the engine stands still: leaving without it");
-        std::_Exit(kExitFailure);  // its thread cannot be joined
-      }
-      log_info("stopped");
-      return kExitOk;
+      return leave(drain(control_, *engine_, *listeners_, reloader_.config().http));
     }
     if (events.signal == SIGHUP || !events.reloads.empty()) reload(events.reloads);
     if (engine_->health().trouble != EngineTrouble::kFailed) continue;

@@ -68,6 +68,30 @@ def test_a_hangup_does_the_same(configured):
     assert server.metric("omnibus_config_generation") == 2
 
 
+def test_seeds_go_on_where_they_were(configured, tmp_path):
+    """What --seed draws does not start over, nor skip, with a reload that fails or one that succeeds."""
+    letters = script(says("a", eos=False, rows=[{str(ord(letter)): 0 for letter in "abcdefgh"}] * 20))
+
+    def answers(server, n):
+        return [server.post("/v1/completions", {"prompt": "x", "max_tokens": 20, "temperature": 1}).json()["choices"][0]["text"]
+                for _ in range(n)]
+
+    left_alone = answers(configured("seed = 5\n", model=letters), 6)
+    assert len(set(left_alone)) == 6
+    tls = Certificate(tmp_path, "here")
+    server = configured("seed = 5\n", "--ssl-certfile", str(tls.certificate), "--ssl-keyfile", str(tls.key), model=letters, admin=False)
+    server.verify = str(tls.certificate)
+    server.admin = Admin(server)
+    got = answers(server, 2)
+    key = Path(tls.key).read_text()
+    Path(tls.key).write_text("no key")  # fails late, when the routes have been made
+    assert server.admin.post("/reload").status == 400
+    got += answers(server, 2)
+    Path(tls.key).write_text(key)
+    assert server.admin.post("/reload").status == 200
+    assert got + answers(server, 2) == left_alone
+
+
 BAD = [
     ('api-key = ["sk-one"', "omnibus.toml"),  # half written
     ('api-key = ["sk-two", "sk-two"]\n', "--api-key"),

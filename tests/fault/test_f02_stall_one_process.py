@@ -86,6 +86,7 @@ def test_f02_the_server_says_so_and_takes_nothing_new(own_replay):
             got += more
         assert b"[DONE]" not in got and b'"finish_reason":"stop"' not in got, got[-400:]
     assert server.process.wait(HANG) == EXIT_FAILURE, server.log()
+    assert "the engine stands still: leaving without it" in server.log()
     print(f"F2: exit {time.monotonic() - since:.1f} s after SIGTERM, with a drain of 1 s")
 
 

@@ -11,6 +11,7 @@ import pytest
 from h2.events import ConnectionTerminated, DataReceived, StreamEnded, StreamReset
 
 from harness.figures import SOAK
+from harness.metrics import RUNNING, WAITING
 from harness.grpc_client import Client, refusal
 from harness.raw_http2 import RawConnection
 from harness.script import script, says
@@ -216,12 +217,17 @@ def test_f22_gzip_is_refused(server, figures):
 
 
 def test_f22_streams_of_one_connection(server):
-    """The 129th call of a connection waits; it is not refused, and nobody crashes."""
-    with RawConnection(server) as connection:
-        connection.flush()
-        for event in connection.events(0.5):
-            pass
-        assert connection.h2.remote_settings.max_concurrent_streams == 128
+    """The 129th call of a connection waits until another has ended; it is not refused."""
+    check = "/grpc.health.v1.Health/Check"
+    with Client(server) as client:
+        calls = [client.call("Generate", endless(client), timeout=60) for _ in range(128)]
+        wait_until(lambda: server.metric(RUNNING) + server.metric(WAITING) == 128, 20, "128 calls are there")
+        late = refusal(lambda: client.raw_call(check, timeout=0.5))
+        assert late.code == grpc.StatusCode.DEADLINE_EXCEEDED
+        calls[0].cancel()
+        assert len(client.raw_call(check, timeout=20)) == 1
+        for call in calls:
+            call.cancel()
 
 
 def test_f22_slow_reader(server, figures):
@@ -243,13 +249,32 @@ def test_f22_slow_reader(server, figures):
 
 def test_f22_no_request(server, figures):
     """Calls without their message hold nothing of the engine, and end with their connection."""
-    with Costs(server, figures, "128 calls that ask for nothing"), RawConnection(server) as connection:
-        for _ in range(128):
-            connection.open()
+    ended = lambda: server.metric("omnibus_grpc_requests_total", method="omnibus.v1.Inference/Generate", code="CANCELLED")  # noqa: E731
+    before = ended()
+    with Costs(server, figures, "128 calls that ask for nothing"):
+        with RawConnection(server) as connection:
+            for _ in range(128):
+                connection.open()
+            connection.flush()
+            assert server.metric("omnibus_open_prompt_tokens") < 128 and ended() == before
+        wait_until(lambda: ended() == before + 128, 20, "all of them have ended")
+
+
+def test_f22_who_has_no_key_takes_no_places(own_replay, figures):
+    """Public calls that never bring their message: others find a place, and these end with the time for a body."""
+    most = 100
+    server = own_replay(SCRIPT, "--grpc-port", "0", "--max-connections", str(most), "--body-timeout", "1", "--api-key", "sk-f22")
+    started, ended = time.monotonic(), 0
+    with Client(server, "sk-f22") as client, RawConnection(server) as connection:
+        for _ in range(most + 20):
+            connection.open(path="/grpc.health.v1.Health/Check")
         connection.flush()
-        time_to_look = threading.Event()
-        time_to_look.wait(0.5)
-        assert server.metric("vllm:num_requests_running") <= 1
+        while ended < most + 20:
+            for event in connection.events(0.1):
+                ended += isinstance(event, (StreamReset, StreamEnded))
+            assert client.raw_call("/omnibus.v1.Inference/ListModels")
+            assert time.monotonic() < started + 30, f"{ended} calls have ended"
+    figures.note(f"{most + 20} calls without key and message ended after {time.monotonic() - started:.2f} s (limit 1 s)")
 
 
 def test_f22_pings(server, figures):

@@ -64,8 +64,9 @@ void LogWriter::put(std::string line) {
     write_all(fd_, line);
     return;
   }
-  queued_bytes_ += line.size();
+  const size_t size = line.size();
   queue_.push_back(std::move(line));
+  queued_bytes_ += size;  // not before it is there: there may be no memory for it
   ++put_;
   while (queued_bytes_ > max_bytes_) drop_oldest();
   lock.unlock();

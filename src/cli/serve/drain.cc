@@ -32,7 +32,8 @@ bool has_work(const EngineHealth& health) {
 
 }  // namespace
 
-bool drain(Control& control, AsyncEngine& engine, const Listeners& listeners, const HttpConfig& config) {
+EngineTrouble drain(Control& control, AsyncEngine& engine, const Listeners& listeners,
+                    const HttpConfig& config) {
   const EngineHealth health = engine.health();
   log_info("draining: {} running, {} waiting; requests are taken for {} s more, then at most {} s",
            health.running, health.waiting, config.drain_delay_s, config.drain_timeout_s);
@@ -51,7 +52,7 @@ bool drain(Control& control, AsyncEngine& engine, const Listeners& listeners, co
   while (done.wait_for(std::chrono::seconds(0)) != std::future_status::ready) wait_a_little(control);
   // What was aborted ends when the step in flight does; one that takes too long is called a stall by then.
   while (has_work(engine.health())) wait_a_little(control);
-  return engine.health().trouble != EngineTrouble::kStalled;
+  return engine.health().trouble;
 }
 
 }  // namespace omnibus

@@ -10,8 +10,9 @@
 namespace omnibus {
 
 // Waits --drain-delay, in which requests are still taken, then --drain-timeout at most, and closes the
-// listeners. A second SIGTERM or SIGINT ends the process at once, with 128 + its number. False: the engine
-// stands still, so its destructor would never return.
-bool drain(Control& control, AsyncEngine& engine, const Listeners& listeners, const HttpConfig& config);
+// listeners. A second SIGTERM or SIGINT ends the process at once, with 128 + its number. How the engine is by
+// then: of one that is stalled the destructor would never return.
+EngineTrouble drain(Control& control, AsyncEngine& engine, const Listeners& listeners,
+                    const HttpConfig& config);
 
 }  // namespace omnibus

@@ -94,12 +94,14 @@ Status Reloader::try_reload(Target target) {
   // What was allowed for the address in the file may not be for the one that is bound.
   OMNIBUS_RETURN_IF_ERROR(finish_serve_config(next));
   const EngineLimits limits = engine_limits(next);
-  OMNIBUS_ASSIGN_OR_RETURN(target.routes.open, target.api.make_routes(next));
-  target.routes.rpc = target.api.make_rpc_methods(next);
+  OMNIBUS_ASSIGN_OR_RETURN(ServingApi::Version version, target.api.make(next));
+  target.routes.open = version.routes;
+  target.routes.rpc = version.rpc;
   OMNIBUS_ASSIGN_OR_RETURN(Listeners::Sites sites, target.listeners.prepare(next, target.routes));
   // The last that can fail.
   OMNIBUS_RETURN_IF_ERROR(target.engine.set_limits(limits));
   target.listeners.replace(std::move(sites));
+  target.api.commit(std::move(version));
   set_log_level(next.log.level);
   for (const std::string& warning : next.warnings) log_warning("{}", warning);
   config_ = std::move(next);

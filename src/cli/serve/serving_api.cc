@@ -103,27 +103,27 @@ ServingApi::ServingApi(const ServedModel& model, AsyncEngine& engine, const Life
       metrics_page_(metrics_page),
       ollama_models_(make_ollama_models(ollama_config(model))) {}
 
-StatusOr<std::shared_ptr<const RouteTable>> ServingApi::make_routes(const ServeConfig& config) {
+StatusOr<ServingApi::Version> ServingApi::make(const ServeConfig& config) const {
   OMNIBUS_ASSIGN_OR_RETURN(ApiConfig api, api_config(config, model_));
   const DocsConfig docs{.version = api.version,
                         .model = api.model_names.front(),
                         .keyed = !config.keys.empty(),
                         .loopback_bind = is_loopback_host(config.http.host)};
-  core_ = core_ ? core_->with_config(std::move(api))
-                : ApiCore::create(std::move(api), &engine_, model_.chat_template, &metrics_);
+  Version version;
+  version.core = core_ ? core_->with_config(std::move(api))
+                       : ApiCore::create(std::move(api), &engine_, model_.chat_template, &metrics_);
   auto routes = std::make_shared<RouteTable>();
-  add_openai_routes(*core_, *routes);
-  add_llama_cpp_routes(*core_, *routes);
-  add_ollama_routes(*core_, ollama_models_, *routes);
+  add_openai_routes(*version.core, *routes);
+  add_llama_cpp_routes(*version.core, *routes);
+  add_ollama_routes(*version.core, ollama_models_, *routes);
   add_probe_routes(lifecycle_, *routes);
   add_metrics_route(metrics_page_, *routes);
   add_docs_routes(docs, *routes);
-  return routes;
-}
-
-std::shared_ptr<const RpcTable> ServingApi::make_rpc_methods(const ServeConfig& config) const {
-  if (!config.http.grpc_port) return nullptr;
-  return make_rpc_table(*core_, static_cast<uint64_t>(config.http.max_body_bytes));
+  version.routes = std::move(routes);
+  if (config.http.grpc_port) {
+    version.rpc = make_rpc_table(*version.core, static_cast<uint64_t>(config.http.max_body_bytes));
+  }
+  return version;
 }
 
 }  // namespace omnibus

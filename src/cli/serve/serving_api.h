@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "omnibus/base/common/metrics.h"
 #include "omnibus/base/config/commands.h"
@@ -21,10 +22,16 @@ class ServingApi {
   ServingApi(const ServedModel& model, AsyncEngine& engine, const Lifecycle& lifecycle,
              MetricsRegistry& metrics, MetricsPage& metrics_page);
 
+  // What a configuration comes to. Nothing holds before commit().
+  struct Version {
+    std::unique_ptr<ApiCore> core;
+    std::shared_ptr<const RouteTable> routes;
+    std::shared_ptr<const RpcTable> rpc;  // null where there is no port for gRPC
+  };
   // Errors name the flag.
-  StatusOr<std::shared_ptr<const RouteTable>> make_routes(const ServeConfig& config);
-  // gRPC's, under the settings of the last routes; null where there is no port for it.
-  std::shared_ptr<const RpcTable> make_rpc_methods(const ServeConfig& config) const;
+  StatusOr<Version> make(const ServeConfig& config) const;
+  // Once its routes are served: the next version goes on where this one is by then.
+  void commit(Version version) { core_ = std::move(version.core); }
 
  private:
   const ServedModel& model_;
@@ -33,10 +40,10 @@ class ServingApi {
   MetricsRegistry& metrics_;
   MetricsPage& metrics_page_;
   const OllamaModelsPtr ollama_models_;
-  std::unique_ptr<ApiCore> core_;  // of the last routes
+  std::unique_ptr<ApiCore> core_;  // of the routes that are served
 };
 
-// Whether make_routes can be expected to succeed, as far as that can be said without the model.
+// Whether make() can be expected to succeed, as far as that can be said without the model.
 Status check_api_options(const ServeConfig& config);
 
 // I/O and text threads are a part of the cores; the rest computes.

@@ -18,7 +18,8 @@ struct ApiContext {
   std::shared_ptr<const ChatTemplate> chat_template;
   MetricsRegistry* metrics = nullptr;
   int64_t created = 0;  // start-up, for /v1/models
-  mutable std::atomic<uint64_t> requests{0};
+  // Those that drew their seed from --seed; a reload goes on counting.
+  std::shared_ptr<std::atomic<uint64_t>> requests = std::make_shared<std::atomic<uint64_t>>(0);
 
   const Tokenizer& tokenizer() const { return engine->tokenizer(); }
   // Whether answers of the served model may come with reasoning.

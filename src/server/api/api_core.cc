@@ -36,7 +36,7 @@ std::unique_ptr<ApiCore> ApiCoreImpl::with_config(ApiConfig config) const {
   context->chat_template = context_->chat_template;
   context->metrics = context_->metrics;
   context->created = context_->created;
-  context->requests = context_->requests.load();
+  context->requests = context_->requests;
   return std::make_unique<ApiCoreImpl>(std::move(context), pool_);
 }
 

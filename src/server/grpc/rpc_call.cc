@@ -77,13 +77,7 @@ RpcCall* RpcCall::open(std::shared_ptr<RpcServerState> state, grpc::GenericCallb
   }
   const auto call = std::make_shared<RpcCall>(std::move(state), std::move(site), context);
   call->self_ = call;
-  bool room = false;
-  {
-    std::lock_guard lock(call->state_->mutex);
-    room = call->state_->calls.size() < static_cast<size_t>(call->state_->config.max_calls);
-    call->state_->calls.emplace(call.get(), call);
-  }
-  const Status admitted = call->admit(room);
+  const Status admitted = call->admit(call->take_place());
   if (admitted.ok()) {
     call->read_request();
   } else {
@@ -109,6 +103,14 @@ RpcCall::RpcCall(std::shared_ptr<RpcServerState> state, std::shared_ptr<const Gr
   context_->AddInitialMetadata("x-request-id", request_.request_id);
 }
 
+bool RpcCall::take_place() {
+  std::lock_guard lock(state_->mutex);
+  const size_t taken = is_public() ? state_->public_calls : state_->calls.size() - state_->public_calls;
+  state_->calls.emplace(this, self_);
+  if (is_public()) ++state_->public_calls;
+  return taken < static_cast<size_t>(state_->config.max_calls);
+}
+
 // What can be decided without the request's message.
 Status RpcCall::admit(bool room) {
   if (!room) return rpc_overload("There are too many calls at once");
@@ -127,8 +129,10 @@ void RpcCall::read_request() {
     std::lock_guard lock(mutex_);
     reading_ = true;
     if (!requested_) {  // between the requests of one call a client may take its time
-      const auto earned = std::chrono::seconds(state_->config.max_message_bytes / kSlowestBodyBytesPerSecond);
-      wait_limit_ = state_->config.body_timeout + earned;
+      wait_limit_ = state_->config.body_timeout;
+      // Nothing tells how much of a message is there. Public ones are short.
+      if (!is_public())
+        wait_limit_ += std::chrono::seconds(state_->config.max_message_bytes / kSlowestBodyBytesPerSecond);
       waits_since_ = state_->clock.now();
     }
   }
@@ -362,6 +366,7 @@ void RpcCall::OnDone() {
   {
     std::lock_guard lock(state_->mutex);
     state_->calls.erase(this);
+    if (is_public()) --state_->public_calls;
   }
   {
     std::lock_guard lock(mutex_);

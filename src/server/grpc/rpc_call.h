@@ -48,6 +48,7 @@ struct RpcServerState {
   std::mutex mutex;  // of what follows
   std::shared_ptr<const GrpcSite> site;
   std::unordered_map<RpcCall*, std::weak_ptr<RpcCall>> calls;
+  size_t public_calls = 0;  // of these, those that need no key
 };
 
 // Methods without a remark: any thread. The object lives until gRPC and the handler are done with it.
@@ -78,6 +79,9 @@ class RpcCall final : public grpc::ServerGenericBidiReactor, public std::enable_
   void OnCancel() override;
   void OnDone() override;
 
+  // Whether it may stay: who has no key must not take the places of those who have one.
+  bool take_place();
+  bool is_public() const { return method_ != nullptr && method_->scope == Scope::kPublic; }
   Status admit(bool room);
   void read_request();
   void handle(std::string body);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -26,8 +27,17 @@ Outbox::Outbox(AnswerContext context, std::function<void()> wake)
     : context_(std::move(context)), wake_(std::move(wake)), close_(!context_.keep_alive) {}
 
 // Called with the lock held.
-std::string Outbox::head(const HttpResponse& response, bool chunked) {
-  if (context_.draining && context_.draining->load()) close_ = true;
+void Outbox::start(HttpResponse response, Framing framing) {
+  if (framing == Framing::kUntilClosed || (context_.draining && context_.draining->load())) close_ = true;
+  head_ = head(response, framing);
+  if (!context_.head_only) pending_ = std::move(response.body);
+  status_ = response.status;
+  chunked_ = framing == Framing::kChunked;
+  begun_ = true;
+  ended_ = framing == Framing::kLength;
+}
+
+std::string Outbox::head(const HttpResponse& response, Framing framing) const {
   std::string out = fmt::format(
       "HTTP/1.1 {} {}\r\nServer: omnibus\r\nDate: {}\r\nx-request-id: {}\r\nrequest-id: {}\r\n",
       response.status, http_reason(response.status), http_date(), context_.request_id, context_.request_id);
@@ -36,9 +46,9 @@ std::string Outbox::head(const HttpResponse& response, bool chunked) {
   }
   out += context_.headers;
   for (const auto& [name, value] : response.headers) out += fmt::format("{}: {}\r\n", name, value);
-  if (chunked) {
+  if (framing == Framing::kChunked) {
     out += "Transfer-Encoding: chunked\r\n";
-  } else if (ended_ && response.status != 204) {
+  } else if (framing == Framing::kLength && response.status != 204) {
     out += fmt::format("Content-Length: {}\r\n", response.body.size());
   }
   if (close_) {
@@ -50,18 +60,24 @@ std::string Outbox::head(const HttpResponse& response, bool chunked) {
   return out;
 }
 
-void Outbox::append(std::string_view bytes) {
-  if (!context_.head_only) pending_ += bytes;
+void Outbox::start_no_answer() noexcept {
+  try {
+    HttpResponse response;
+    response.status = 500;
+    response.content_type = "text/plain; charset=utf-8";
+    response.body = "The server gave no answer\n";
+    start(std::move(response), Framing::kLength);
+  } catch (const std::bad_alloc&) {  // the connection ends without a word
+    status_ = 500;
+    begun_ = ended_ = true;
+  }
 }
 
 void Outbox::send(HttpResponse response) {
   {
     std::lock_guard lock(mutex_);
     if (begun_ || gone_) return;
-    begun_ = ended_ = true;
-    status_ = response.status;
-    head_ = head(response, false);
-    append(response.body);
+    start(std::move(response), Framing::kLength);
   }
   wake_();
 }
@@ -70,12 +86,7 @@ void Outbox::begin(HttpResponse response) {
   {
     std::lock_guard lock(mutex_);
     if (begun_ || gone_) return;
-    begun_ = true;
-    status_ = response.status;
-    chunked_ = !context_.http_1_0;
-    if (!chunked_) close_ = true;
-    head_ = head(response, chunked_);
-    append(response.body);
+    start(std::move(response), context_.http_1_0 ? Framing::kUntilClosed : Framing::kChunked);
   }
   wake_();
 }
@@ -84,7 +95,7 @@ void Outbox::write(std::string bytes) {
   {
     std::lock_guard lock(mutex_);
     if (!begun_ || ended_ || gone_) return;
-    append(bytes);
+    if (!context_.head_only) pending_ += bytes;
   }
   wake_();
 }
@@ -103,16 +114,7 @@ void Outbox::abandon() {
     std::lock_guard lock(mutex_);
     if (ended_ || gone_) return;
     close_ = closed_ = true;
-    if (!begun_) {
-      begun_ = ended_ = true;
-      status_ = 500;
-      HttpResponse response;
-      response.status = 500;
-      response.content_type = "text/plain; charset=utf-8";
-      response.body = "The server gave no answer\n";
-      head_ = head(response, false);
-      append(response.body);
-    }
+    if (!begun_) start_no_answer();
   }
   wake_();
 }

@@ -51,8 +51,11 @@ class Outbox {
   int status() const;
 
  private:
-  std::string head(const HttpResponse& response, bool chunked);
-  void append(std::string_view bytes);
+  enum class Framing { kLength, kChunked, kUntilClosed };
+  // Throws where there is no memory; then nothing has begun, and another answer can.
+  void start(HttpResponse response, Framing framing);
+  void start_no_answer() noexcept;
+  std::string head(const HttpResponse& response, Framing framing) const;
 
   const AnswerContext context_;
   const std::function<void()> wake_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <new>
+#include <optional>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/experimental/as_tuple.hpp>
@@ -55,6 +56,15 @@ Status no_route(const HttpRequest& request, const std::string& allowed) {
       wanted.size() <= kMaxQuotedTarget ? wanted : wanted.substr(0, kMaxQuotedTarget) + "...";
   if (allowed.empty()) return http_error(404, "There is no route " + asked);
   return http_error(405, "There is no " + asked + ": this route has " + allowed, "method_not_allowed");
+}
+
+// Null where there is no memory for it: the connection is lost then.
+std::optional<Outbox::Batch> next_batch(Outbox& box) {
+  try {
+    return box.take();
+  } catch (const std::bad_alloc&) {
+    return std::nullopt;
+  }
 }
 
 // While it lives, a request is being answered.
@@ -377,15 +387,16 @@ asio::awaitable<bool> Session::answer(std::shared_ptr<Outbox> box) {
   bool finished = false, close = false;
   client_gone_ = false;
   for (;;) {
-    const Outbox::Batch batch = box->take();
-    if (!batch.bytes.empty() && !co_await write_all(batch.bytes, box.get())) break;
-    if (batch.done) {
+    const std::optional<Outbox::Batch> batch = next_batch(*box);
+    if (!batch) break;
+    if (!batch->bytes.empty() && !co_await write_all(batch->bytes, box.get())) break;
+    if (batch->done) {
       finished = true;
-      close = batch.close;
+      close = batch->close;
       break;
     }
     if (client_gone_) break;
-    if (!batch.bytes.empty()) continue;
+    if (!batch->bytes.empty()) continue;
     if (watch_done_) {
       watch_stopping_ = watch_done_ = false;
       asio::co_spawn(executor_, watch(box), [self = shared_from_this()](const std::exception_ptr& thrown) {

@@ -42,7 +42,7 @@ Status check_limits(const ApiContext& api, const OllamaFields& fields) {
 uint64_t seed_for(const ApiContext& api, const OllamaFields& fields) {
   const int64_t asked = fields.options.seed.value_or(-1);
   if (asked != -1) return static_cast<uint64_t>(asked);
-  if (api.config.seed) return splitmix64(*api.config.seed, api.requests.fetch_add(1));
+  if (api.config.seed) return splitmix64(*api.config.seed, api.requests->fetch_add(1));
   return random_seed();
 }
 

@@ -92,7 +92,7 @@ void resolve_seed(const ApiContext& context, GenerationFields& f) {
   if (f.seed) {
     f.sampling.seed = static_cast<uint64_t>(*f.seed);
   } else if (context.config.seed) {
-    f.sampling.seed = splitmix64(*context.config.seed, context.requests.fetch_add(1));
+    f.sampling.seed = splitmix64(*context.config.seed, context.requests->fetch_add(1));
   } else {
     f.sampling.seed = random_seed();
   }

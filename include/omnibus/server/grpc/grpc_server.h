@@ -20,12 +20,12 @@ struct GrpcServerConfig {
   uint16_t port = 0;                                  // 0: any free one
   uint64_t max_message_bytes = uint64_t{32} << 20;    // of one request
   uint64_t max_buffered_bytes = uint64_t{512} << 20;  // all requests together; more get UNAVAILABLE
-  int max_calls = 10'000;                             // open at once; more get RESOURCE_EXHAUSTED
-  int max_streams = 128;                              // of one connection at once
+  int max_calls = 10'000;  // open at once, with a key and without; more get RESOURCE_EXHAUSTED
+  int max_streams = 128;   // of one connection at once
   int max_metadata_bytes = 16 * 1024;
   std::chrono::milliseconds body_timeout{30'000};   // for a request, and 1 s per 64,000 bytes it may have
   std::chrono::milliseconds stall_timeout{30'000};  // a reader that takes no message is gone
-  TlsFiles tls;                                     // looked at again every few seconds
+  TlsFiles tls = {};                                // looked at again every few seconds
 };
 
 // The methods of omnibus.v1.Inference under the settings of one ApiCore.
