@@ -39,8 +39,8 @@ void declare(const Option& option, std::vector<std::string>& values, CLI::App& a
     }
     if (option.kind == Option::Kind::kPositional) o->expected(1);
     o->type_name(option.type);
-    if (!option.default_text.empty()) o->default_str(option.default_text);
   }
+  if (!option.default_text.empty()) o->default_str(option.default_text);
   if (!option.group.empty()) o->group(option.group);
 }
 

@@ -136,7 +136,8 @@ void OptionSet::add(std::string name, bool& field, std::string help) {
         OMNIBUS_ASSIGN_OR_RETURN(field, parse_bool(values.back()));
         return {};
       },
-      [&field] { return fmt::format("{}", field); });
+      [&field] { return fmt::format("{}", field); })
+      .default_text = field ? "on" : "off";
 }
 
 void OptionSet::add(std::string name, std::optional<bool>& field, std::string help) {
