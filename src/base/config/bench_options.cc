@@ -83,6 +83,11 @@ Status read_slo(BenchServeConfig& config) {
     if (*limit) return invalid(fmt::format("--goodput: {} is given twice", name));
     *limit = *value;
   }
+  if (!config.stream && (config.slo.ttft_ms || config.slo.tpot_ms)) {
+    return invalid(
+        fmt::format("--goodput: {} cannot be judged with --no-stream, where an answer comes whole; e2el can",
+                    config.slo.ttft_ms ? "ttft" : "tpot"));
+  }
   return {};
 }
 
@@ -158,7 +163,8 @@ void declare_report(OptionSet& options, BenchServeConfig& config) {
   options.add_list("metric-percentiles", config.percentile_texts, "LIST",
                    "Which percentiles, by commas (default: 90,95,99)");
   options.add_list("goodput", config.goodput_texts, "NAME:MS",
-                   "Limit that a good request keeps: ttft, tpot or e2el; repeatable, or by commas");
+                   "Limit that a good request keeps: ttft, tpot or e2el (without a stream only e2el); "
+                   "repeatable, or by commas");
   options.add("progress", config.progress, "Show how it goes");
   options.add("save-result", config.save_result, "Write a JSON file with settings and results");
   options.add("save-detailed", config.save_detailed, "Write each request's record into it too");

@@ -14,6 +14,7 @@
 namespace omnibus {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Args = std::vector<std::string>;
@@ -151,6 +152,16 @@ TEST(BenchOptions, LimitsOfGoodRequests) {
   for (const char* bad : {"ttft", "ttft:", "ttft:x", "itl:5", "ttft:-1", "ttft:1,ttft:2", "ttft:inf", ""}) {
     EXPECT_THAT(error({"bench", "serve", "--goodput", bad}), HasSubstr("--goodput")) << bad;
   }
+}
+
+// An answer that comes whole has no first token: it would be good by a time that was never measured.
+TEST(BenchOptions, LimitsThatNeedAStreamAreRefusedWithoutOne) {
+  for (const char* limit : {"ttft:500", "tpot:50", "e2el:2000,tpot:50"}) {
+    EXPECT_THAT(error({"bench", "serve", "--no-stream", "--goodput", limit}),
+                AllOf(HasSubstr("--goodput"), HasSubstr("--no-stream")))
+        << limit;
+  }
+  EXPECT_EQ(bench({"--no-stream", "--goodput", "e2el:2000"}).slo.e2el_ms, 2000);
 }
 
 TEST(BenchOptions, ListsAndHeadersAreChecked) {
