@@ -76,14 +76,16 @@ StatusOr<Setup> set_up(const BenchServeConfig& config) {
 
   client::TokenCounter counter(&http, setup.model, config.backend == BenchBackend::kCompletions);
   setup.job.plan = client::make_load_plan(config, config.num_prompts);
-  OMNIBUS_ASSIGN_OR_RETURN(setup.prompts, client::make_prompts(config, setup.job.plan, counter));
+  OMNIBUS_ASSIGN_OR_RETURN(setup.prompts,
+                           client::make_prompts(config, setup.job.plan, counter, stop_requested));
   setup.job.bodies = client::request_bodies(config, setup.model, setup.job.plan, setup.prompts.texts);
   if (config.num_warmups > 0) {
     BenchServeConfig warm = config;
     warm.request_rate = std::numeric_limits<double>::infinity();
     warm.seed = config.seed ^ (uint64_t{1} << 62);
     setup.warmup.plan = client::make_load_plan(warm, config.num_warmups);
-    OMNIBUS_ASSIGN_OR_RETURN(const auto prompts, client::make_prompts(warm, setup.warmup.plan, counter));
+    OMNIBUS_ASSIGN_OR_RETURN(const auto prompts,
+                             client::make_prompts(warm, setup.warmup.plan, counter, stop_requested));
     setup.warmup.bodies = client::request_bodies(warm, setup.model, setup.warmup.plan, prompts.texts);
   }
   return setup;
@@ -154,6 +156,7 @@ int bench_serve_command(const BenchServeConfig& config) {
                                        [&](const client::LoadProgress& p) { progress.update(p); });
     if (!warm.ok()) return report_printable(warm.status());
   }
+  // Where a signal has ended the warm-up, nothing is sent here, and the report says so.
   progress.begin("requests");
   const auto result = client::run_load(setup->job, clock, stop_requested,
                                        [&](const client::LoadProgress& p) { progress.update(p); });

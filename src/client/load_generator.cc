@@ -58,22 +58,22 @@ class LoadRun {
   bool full() const { return job_.max_concurrency > 0 && progress_.running() >= job_.max_concurrency; }
 
   asio::awaitable<void> wait_until(MonotonicNs at) {
-    while (now() < at && !stopping_) {
+    while (now() < at && !stop_.load()) {
       pause_.expires_after(std::chrono::nanoseconds(at - now()));
       co_await pause_.async_wait(kToken);
     }
   }
 
   asio::awaitable<void> dispatch() {
-    for (size_t i = 0; i < job_.plan.size() && !stopping_; ++i) {
+    for (size_t i = 0; i < job_.plan.size() && !stop_.load(); ++i) {
       co_await wait_until(job_.plan[i].at);
-      while (full() && !stopping_) {
+      while (full() && !stop_.load()) {
         pause_.expires_after(std::chrono::hours(1));  // ended by the next request that is done
         waiting_for_slot_ = true;
         co_await pause_.async_wait(kToken);
         waiting_for_slot_ = false;
       }
-      if (stopping_) break;
+      if (stop_.load()) break;
       ++progress_.sent;
       result_.peak_concurrency = std::max(result_.peak_concurrency, progress_.running());
       asio::co_spawn(io_, send(i), kRethrow);
@@ -147,13 +147,11 @@ class LoadRun {
     while (!dispatched_ || progress_.running() > 0) {
       tick_.expires_after(kTick);
       co_await tick_.async_wait(kToken);
-      if (stop_.load() && !stopping_) {
-        stopping_ = true;
-        pause_.cancel();
-      }
+      const bool stopping = stop_.load();
+      if (stopping) pause_.cancel();
       for (Active& active : active_) {
         const bool late = now() - active.record->sent > job_.request_timeout;
-        if (!stopping_ && !late) continue;
+        if (!stopping && !late) continue;
         if (active.ended_as == FailureKind::kNone) {
           active.ended_as = late ? FailureKind::kTimeout : FailureKind::kCancelled;
         }
@@ -194,7 +192,7 @@ class LoadRun {
   std::vector<std::shared_ptr<Transport>> idle_;
   std::list<Active> active_;
   asio::steady_timer pause_{io_}, tick_{io_};
-  bool waiting_for_slot_ = false, dispatched_ = false, stopping_ = false;
+  bool waiting_for_slot_ = false, dispatched_ = false;
   MonotonicNs start_ = 0;
   LoadProgress progress_;
   LoadResult result_;

@@ -66,13 +66,16 @@ StatusOr<std::optional<Pieces>> choose_pieces(TokenCounter& counter) {
   return std::optional<Pieces>(std::move(pieces));
 }
 
+Status stopped() { return absl::CancelledError("stopped while the prompts were made"); }
+
 class Maker {
  public:
-  Maker(Pieces pieces, TokenCounter& counter, bool counted, uint64_t seed)
-      : pieces_(std::move(pieces)), counter_(counter), counted_(counted), seed_(seed) {}
+  Maker(Pieces pieces, TokenCounter& counter, bool counted, uint64_t seed, const std::atomic<bool>& stop)
+      : pieces_(std::move(pieces)), counter_(counter), counted_(counted), seed_(seed), stop_(stop) {}
 
   // A text of `tokens` tokens behind `front`, which is counted with it. Sets `exact`.
   StatusOr<std::string> make(const std::string& front, int64_t tokens, uint64_t stream, bool& exact) {
+    if (stop_.load()) return stopped();
     RandomStream random(seed_, stream);
     std::vector<std::string> body;
     grow(body, std::max<int64_t>(1, pieces_for(tokens - tokens_of(front))), random);
@@ -116,6 +119,7 @@ class Maker {
   TokenCounter& counter_;
   const bool counted_;
   const uint64_t seed_;
+  const std::atomic<bool>& stop_;
   std::map<std::string, int64_t> fronts_;
 };
 
@@ -153,11 +157,12 @@ StatusOr<std::optional<int64_t>> TokenCounter::ask(std::string_view text, Form f
 }
 
 StatusOr<Prompts> make_prompts(const BenchServeConfig& config, const std::vector<PlannedRequest>& plan,
-                               TokenCounter& counter) {
+                               TokenCounter& counter, const std::atomic<bool>& stop) {
+  if (stop.load()) return stopped();
   OMNIBUS_ASSIGN_OR_RETURN(auto pieces, choose_pieces(counter));
   Prompts out;
   out.counted = pieces.has_value();
-  Maker maker(std::move(pieces).value_or(Pieces{words()}), counter, out.counted, config.seed);
+  Maker maker(std::move(pieces).value_or(Pieces{words()}), counter, out.counted, config.seed, stop);
   std::vector<std::string> prefixes(static_cast<size_t>(config.num_prefixes));
   bool exact = false;
   if (config.random_prefix_len > 0) {

@@ -73,8 +73,9 @@ std::vector<std::string> request_bodies(const BenchServeConfig& config, const st
                                         const std::vector<PlannedRequest>& plan,
                                         const std::vector<std::string>& prompts);
 
-// Runs the job on the calling thread. `stop`, set from any thread or a signal handler, ends it within 50 ms.
-// `on_progress` is called every 50 ms and at the end. Fails only when the job cannot start (certificates).
+// Runs the job on the calling thread. `stop`, set from any thread or a signal handler and never reset, ends
+// it within 50 ms; nothing is sent any more once it is set. `on_progress` is called every 50 ms and at the
+// end. Fails only when the job cannot start (certificates).
 StatusOr<LoadResult> run_load(const LoadJob& job, const Clock& clock, const std::atomic<bool>& stop,
                               const std::function<void(const LoadProgress&)>& on_progress);
 

@@ -1,6 +1,7 @@
 // PromptMaker: texts that are exactly so many tokens to the server that will read them.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -42,7 +43,8 @@ struct Prompts {
 // Words drawn from the seed: two prompts share no beginning but their prefix. Counts are those of the text:
 // with the special tokens of a prompt for completions, without those of the template for chat. A text that
 // cannot be made exact (its tokenizer joins what stands together) stays as near as four corrections bring it.
+// CANCELLED soon after `stop` is set: a prompt takes a call or more of the server.
 StatusOr<Prompts> make_prompts(const BenchServeConfig& config, const std::vector<PlannedRequest>& plan,
-                               TokenCounter& counter);
+                               TokenCounter& counter, const std::atomic<bool>& stop);
 
 }  // namespace omnibus::client
