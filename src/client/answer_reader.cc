@@ -40,8 +40,8 @@ void AnswerReader::on_body(std::string_view bytes, MonotonicNs arrived) {
   arrived_ = arrived - start_;
   if (stream_ && record_.http_status == 200) {
     sse_.push(bytes);
-    too_long_ = sse_.too_long();
-    if (too_long_) fail(FailureKind::kMalformed, "an event is longer than 1 MiB");
+    if (sse_.too_long()) fail(FailureKind::kMalformed, "an event is longer than 1 MiB");
+    too_long_ = sse_.too_long() || events_ > kMostEvents;
   } else if (body_.size() + bytes.size() <= kMostBody) {
     body_ += bytes;
   } else {
@@ -51,6 +51,9 @@ void AnswerReader::on_body(std::string_view bytes, MonotonicNs arrived) {
 }
 
 void AnswerReader::on_event(std::string_view data) {
+  if (++events_ > kMostEvents) {
+    fail(FailureKind::kMalformed, fmt::format("the answer has more than {} events", kMostEvents));
+  }
   if (!record_.ok()) return;
   if (data == "[DONE]") {
     done_marker_ = true;

@@ -11,6 +11,10 @@
 
 namespace omnibus::client {
 
+// A stream of more events than that is no answer: models end theirs long before, and each event with text
+// costs memory.
+constexpr int64_t kMostEvents = 1 << 20;
+
 class AnswerReader {
  public:
   // `start` is the time of the run's start: what arrives is noted relative to it. `outputs` counts for all.
@@ -36,6 +40,7 @@ class AnswerReader {
   SseParser sse_;
   std::string body_;  // what is no stream
   MonotonicNs arrived_ = 0;
+  int64_t events_ = 0;
   bool done_marker_ = false;
   bool too_long_ = false;
 };

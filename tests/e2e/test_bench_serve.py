@@ -1,9 +1,12 @@
 """`omnibus bench serve` against servers whose answers are known beforehand: a scripted model, and sockets that fail."""
 
+import contextlib
 import json
 import os
+import re
 import signal
 import socket
+import statistics
 import subprocess
 import threading
 
@@ -82,13 +85,24 @@ def test_times_agree_with_the_script_and_counts_are_exact(slow, measured, backen
 
 def test_several_tokens_in_one_event(replay, measured):
     server = replay(script(says("x", eos=False, delay_ms=DELAY_MS, k=4)))
-    result, _ = measured(server.url, "--num-prompts", 2, "--max-concurrency", 1, "--random-output-len", 32, "--random-input-len", 9)
+    result, printed = measured(
+        server.url, "--num-prompts", 2, "--max-concurrency", 1, "--random-output-len", 32, "--random-input-len", 9,
+        "--save-detailed",
+    )  # fmt: skip
     assert result["total_output_tokens"] == 64
-    # At most a step's tokens in an event, and no event without one.
-    assert 16 <= result["output_events"] <= 64
-    # By tokens, a quarter of what a step takes; the first step's tokens come with the first.
-    assert result["mean_tpot_ms"] < 0.5 * DELAY_MS * 20
-    assert result["median_itl_ms"] >= 0
+    # At most a step's tokens in an event: by events there are fewer than by tokens, and the figures tell which is which.
+    events = [record["outputs"] for record in result["requests"]]
+    assert 16 <= result["output_events"] == sum(map(len, events)) < 64
+    assert re.search(rf"tokens per event +{64 / result['output_events']:.2f}\n", printed), printed
+    # TPOT is by tokens, ITL by events.
+    spans = [(record["ended"] - record["outputs"][0]) * 1e3 for record in result["requests"]]
+    assert result["mean_tpot_ms"] == pytest.approx(statistics.mean(span / 31 for span in spans))
+    assert result["mean_tpot_ms"] < statistics.mean(span / (len(times) - 1) for span, times in zip(spans, events))
+    gaps = [(b - a) * 1e3 for times in events for a, b in zip(times, times[1:])]
+    assert result["median_itl_ms"] == pytest.approx(statistics.median(gaps))
+    assert result["mean_itl_ms"] == pytest.approx(statistics.mean(gaps))
+    # A clock is never fast: 32 tokens are 8 steps, seven of them behind the first token.
+    assert min(spans) > 0.8 * 7 * DELAY_MS
 
 
 def test_answers_that_end_early_are_told(replay, measured):
@@ -182,7 +196,7 @@ class FakeServer:
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection):
-        with connection:
+        with connection, contextlib.suppress(ConnectionError):
             data = b""
             while True:
                 while b"\r\n\r\n" not in data:
@@ -283,9 +297,17 @@ def test_a_connection_that_is_closed_without_an_answer(fake, measured):
     assert result["failures"]["closed"]["count"] == 4 and result["retries"] == 0
 
 
-def test_an_answer_without_end(fake, measured):
-    """Bytes without end and without a line: given up on after a MiB, not when memory or time has run out."""
-    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: "
+@pytest.mark.parametrize(
+    "begins, goes_on, failure",
+    [
+        (b"data: ", b"x" * 65536, "an event is longer than 1 MiB"),
+        (b"", b'data: {"choices":[{"text":"a"}]}\n\n' * 2000, "the answer has more than 1048576 events"),
+    ],
+    ids=["one event", "events"],
+)
+def test_an_answer_without_end(fake, measured, begins, goes_on, failure):
+    """Given up on after a MiB without a line, or a million small events, not when memory or time has run out."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + begins
 
     def behave(connection, path, body):
         if not path.endswith("/v1/completions"):
@@ -294,12 +316,12 @@ def test_an_answer_without_end(fake, measured):
         connection.sendall(head)
         try:
             while True:
-                connection.sendall(b"x" * 65536)
+                connection.sendall(goes_on)
         except OSError:
             return False
 
-    result, printed = measured(fake(behave).url, *FEW, code=1)
-    assert result["failures"]["malformed"] == {"count": 4, "example": "an event is longer than 1 MiB"}, printed
+    result, printed = measured(fake(behave).url, "--model", "m", "--num-prompts", 1, "--random-input-len", 4, code=1)
+    assert result["failures"] == {"malformed": {"count": 1, "example": failure}}, printed
 
 
 def test_a_server_does_not_steer_the_terminal(fake, measured):
@@ -422,6 +444,66 @@ def test_a_signal_ends_the_run_with_its_report(own_replay, tmp_path):
     result = json.loads(path.read_text())
     assert run.returncode == 1 and result["failures"]["cancelled"]["count"] == 50, out
     wait_until(server.idle, 10, "the server has noticed that its clients are gone")
+
+
+def completions(server):
+    return [body for head, body in server.requests if b"/v1/completions" in head]
+
+
+def test_a_signal_in_the_warm_up_ends_the_run(fake, tmp_path):
+    """What would have been measured is not sent any more."""
+    warming, ended = threading.Event(), threading.Event()
+
+    def behave(connection, path, body):
+        if not path.endswith("/v1/completions"):
+            connection.sendall(answer("404 Not Found", "application/json", b"{}"))
+            return True
+        warming.set()
+        ended.wait(60)
+        return False
+
+    server, path = fake(behave), tmp_path / "result.json"
+    command = [program("omnibus"), "bench", "serve", "--base-url", server.url, *FEW, "--num-warmups", 1, "--result-filename", path]
+    run = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        assert warming.wait(30)
+        run.send_signal(signal.SIGINT)
+        out, _ = run.communicate(timeout=30)
+    finally:
+        run.kill()
+        ended.set()
+    result = json.loads(path.read_text())
+    assert run.returncode == 1 and result["completed"] == 0, out
+    assert result["failures"] == {"cancelled": {"count": 4, "example": "the run was stopped before it was sent"}}, out
+    assert result["connections"] == 0 and len(completions(server)) == 1
+
+
+def test_a_signal_while_prompts_are_counted(fake):
+    started, runs, counted = threading.Event(), [], []
+
+    def behave(connection, path, body):
+        if path.endswith("/tokenize"):
+            counted.append(body)
+            if len(counted) == 10:
+                assert started.wait(30)
+                runs[0].send_signal(signal.SIGINT)
+            tokens = {"tokens": [1] * len(json.loads(body)["prompt"].split())}
+            connection.sendall(answer(kind="application/json", body=json.dumps(tokens).encode()))
+        else:
+            connection.sendall(answer(body=WHOLE))
+        return True
+
+    server = fake(behave)
+    command = [program("omnibus"), "bench", "serve", "--base-url", server.url, "--model", "m", "--num-prompts", "1000"]
+    runs.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+    started.set()
+    try:
+        out, _ = runs[0].communicate(timeout=30)
+    finally:
+        runs[0].kill()
+    assert runs[0].returncode == 1 and "stopped while the prompts were made" in out
+    # The one that was being made is counted to its end.
+    assert 10 <= len(counted) <= 15 and not completions(server)
 
 
 def test_over_tls(own_replay, tmp_path):
