@@ -7,21 +7,28 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.prometheus import scrape, selectors
+from harness.grpc_client import Client
+from harness.prometheus import Family, scrape, selectors
 from harness.script import HELLO
+from harness.wait import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 DASHBOARDS = sorted((ROOT / "configs/dashboards").glob("*.json"))
 RULES = sorted((ROOT / "configs/alerts").glob("*.yml"))
 # Prometheus adds them to what it scrapes.
 ADDED = {"instance", "job", "le"}
+# And this one for each server, be it there or not.
+UP = Family("gauge", "1 while it can be scraped", [("up", {"job": "omnibus", "instance": "HOST:PORT"}, 1.0)])
 
 
 @pytest.fixture(scope="module")
 def families(pool):
-    server = pool(HELLO)
+    server = pool(HELLO, "--grpc-port", "0")
     server.chat("hello")
-    return scrape(server)
+    with Client(server) as client:
+        client.generate("hello", max_tokens=1)
+    wait_until(lambda: server.metric("omnibus_grpc_requests_total") == 1, 10, "the call is counted")
+    return {**scrape(server), "up": UP}
 
 
 def check(families, expression):
@@ -94,6 +101,32 @@ def test_alert_rules(families, path):
     assert len(names) == len(set(names))
     documented = set(re.findall(r"\bOmnibus[A-Za-z]+", (ROOT / "docs/observability.md").read_text()))
     assert documented == set(names), "docs/observability.md says what to do about each alert"
+
+
+def expressions():
+    """Of all rules and panels."""
+    for path in RULES:
+        yield from (rule["expr"] for group in yaml.safe_load(path.read_text())["groups"] for rule in group["rules"])
+    for path in DASHBOARDS:
+        yield from (target["expr"] for panel in panels(json.loads(path.read_text())) for target in panel["targets"])
+
+
+def test_a_server_that_is_gone_is_seen():
+    """Its own metrics are gone with it: only `up` is left, by the name of the job that the docs ask for."""
+    every = list(expressions())
+    assert 'up{job="omnibus"} == 0' in every
+    assert any(e.startswith("changes(process_start_time_seconds{job=\"omnibus\"}[") for e in every)
+    assert not any("count(omnibus_" in e or "omnibus_engine_up" in e for e in every)
+    assert re.search(r"job_name: omnibus\b", (ROOT / "docs/observability.md").read_text())
+
+
+def test_probes_are_no_requests(families):
+    """A server that is not ready says so with 503 to each probe: a share of errors leaves them out, everywhere alike."""
+    shares = [e for e in expressions() if "http_requests_total" in e and '"5.."' in e]
+    assert len(shares) == 2
+    filters = {text for e in shares for text in re.findall(r'handler!~"([^"]*)"', e)}
+    assert all(e.count("handler!~") == e.count("http_requests_total") for e in shares) and len(filters) == 1
+    assert set(filters.pop().split("|")) == {"/health", "/v1/health", "/readyz", "/livez", "/ping"}
 
 
 def test_a_wrong_name_would_be_found(families):

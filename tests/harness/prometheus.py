@@ -82,7 +82,7 @@ def total(families, name, **labels):
 
 FUNCTIONS = {
     "sum", "count", "min", "max", "avg", "rate", "increase", "irate", "histogram_quantile", "min_over_time", "max_over_time",
-    "avg_over_time", "label_values",
+    "avg_over_time", "label_values", "changes", "vector",
 }
 KEYWORDS = {"by", "without", "and", "or", "unless", "on", "ignoring", "group_left", "group_right", "bool", "offset"}
 
