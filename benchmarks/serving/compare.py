@@ -2,7 +2,8 @@
 """Paired comparison of omnibus and llama-server under load, with `omnibus bench serve` as the client of both.
 
 Same file, threads, slots and context per slot; each is idle while the other is measured. One pair = ours then theirs
-(the order flips every pair), with the same prompts. Two scenarios:
+(the order flips every pair), with the same prompts. No server gets a prompt twice: both keep the prompts that they have
+seen, and a run with more tokens from such a cache than chance explains is an error. Two scenarios:
 
   streams               1, 8 and 32 requests at once: output tokens per second, median TTFT, p99 ITL, and the server's
                         processor time per output token, prompts included (waiting threads that spin count, too)
@@ -15,6 +16,7 @@ Printed: each pair, and the median, minimum and maximum of the paired ratios. St
 """
 
 import argparse
+import itertools
 import json
 import statistics
 import time
@@ -22,6 +24,10 @@ import time
 from servers import finish_bench, llama, omnibus, run_bench, start_bench
 
 LOAD = ("output_throughput", "median_ttft_ms", "p99_itl_ms", "cpu_ms_per_token")
+
+
+# Each run has a seed of its own, which a pair's two runs share.
+SEEDS = itertools.count(1)
 
 
 def percentile(values, q):
@@ -44,6 +50,7 @@ def one_run(a, server, streams, seed):
         "--random-input-len", a.input, "--random-output-len", a.output,
     )  # fmt: skip
     result["cpu_ms_per_token"] = (server.cpu_seconds() - before) * 1e3 / result["total_output_tokens"]
+    result["cached_percent"] = 100 * result["total_cached_tokens"] / result["total_input_tokens"]
     return result
 
 
@@ -52,27 +59,32 @@ def streams_scenario(a):
     context = a.input + a.output + 64
     slots = max(a.streams)
     servers = [omnibus(a, slots, context), llama(a, slots, context)]
-    table = {n: {figure: {"ours": [], "peer": []} for figure in LOAD} for n in a.streams}
+    figures = (*LOAD, "cached_percent")
+    table = {n: {figure: {"ours": [], "peer": []} for figure in figures} for n in a.streams}
+    warm_up = ["--num-prompts", slots, "--random-input-len", a.input, "--random-output-len", 8, "--seed", next(SEEDS)]
     try:
         for server in servers:
             server.wait_ready()
-            run_bench(a, server, "--num-prompts", slots, "--random-input-len", a.input, "--random-output-len", 8)
+            run_bench(a, server, *warm_up)
         for pair in range(a.pairs):
             for n in a.streams:
-                got = {}
+                got, seed = {}, next(SEEDS)
                 for server in servers if pair % 2 == 0 else servers[::-1]:
-                    got[server.name] = one_run(a, server, n, 1 + pair)
-                for figure in LOAD:
+                    got[server.name] = one_run(a, server, n, seed)
+                for figure in figures:
                     table[n][figure]["ours"].append(got["omnibus"][figure])
                     table[n][figure]["peer"].append(got["llama.cpp"][figure])
                 o, t = got["omnibus"], got["llama.cpp"]
                 print(f"pair {pair + 1}, {n:2} streams: {o[LOAD[0]]:8.1f} / {t[LOAD[0]]:8.1f} tok/s = {o[LOAD[0]] / t[LOAD[0]]:.2f}"
                       f"   TTFT {o[LOAD[1]]:8.1f} / {t[LOAD[1]]:8.1f} ms   p99 ITL {o[LOAD[2]]:7.1f} / {t[LOAD[2]]:7.1f} ms"
-                      f"   CPU {o[LOAD[3]]:.2f} / {t[LOAD[3]]:.2f} ms a token", flush=True)  # fmt: skip
+                      f"   CPU {o[LOAD[3]]:.2f} / {t[LOAD[3]]:.2f} ms a token"
+                      f"   cached {o['cached_percent']:.2f} / {t['cached_percent']:.2f} %", flush=True)  # fmt: skip
     finally:
         for server in servers:
             server.stop()
     for n in a.streams:
+        cached = [max(table[n]["cached_percent"][who]) for who in ("ours", "peer")]
+        print(f"{n:2} streams  prompt tokens from a cache, at most: ours {cached[0]:.2f} %  peer {cached[1]:.2f} %")
         for figure in LOAD:
             row = table[n][figure]
             row["ratios"] = [ours / peer for ours, peer in zip(row["ours"], row["peer"])]
@@ -97,13 +109,13 @@ def gaps_by_window(running, windows):
     return within, outside
 
 
-def interfere(a, server):
-    """Streams run; meanwhile long prompts are read, one after the other."""
-    flags = ["--random-input-len", 32, "--random-output-len", a.stream_tokens, "--save-detailed"]
+def interfere(a, server, seeds):
+    """Streams run; meanwhile long prompts are read, one after the other. `seeds`: of the two."""
+    flags = ["--random-input-len", 32, "--random-output-len", a.stream_tokens, "--seed", seeds[0], "--save-detailed"]
     running = start_bench(a, server, "--num-prompts", a.running, "--max-concurrency", a.running, *flags)
     time.sleep(1)  # all of them are past their own short prompts
     long = run_bench(a, server, "--num-prompts", a.long_prompts, "--max-concurrency", 1, "--random-input-len", a.long,
-                     "--random-output-len", 1, "--seed", 99, "--save-detailed")  # fmt: skip
+                     "--random-output-len", 1, "--seed", seeds[1], "--save-detailed")  # fmt: skip
     running = finish_bench(running)
     begin = long["monotonic_start"]
     last = min(running["monotonic_start"] + r["ended"] for r in running["requests"])
@@ -115,6 +127,8 @@ def interfere(a, server):
         "long_prompts_met": len(windows),
         "p50_itl_ms": percentile(within, 50), "p99_itl_ms": percentile(within, 99), "max_itl_ms": max(within),
         "p99_itl_alone_ms": percentile(outside or within, 99), "median_long_ttft_ms": long["median_ttft_ms"],
+        "cached_percent": 100 * sum(x["total_cached_tokens"] for x in (running, long))
+        / sum(x["total_input_tokens"] for x in (running, long)),
     }  # fmt: skip
 
 
@@ -130,17 +144,20 @@ def interference_scenario(a):
     rows = {name: [] for name in makers}
     for pair in range(a.interference_pairs):
         names = list(makers)
+        seeds = [next(SEEDS) for _ in range(3)]
         for name in names if pair % 2 == 0 else names[::-1]:
             server = makers[name]().wait_ready()
             try:
-                run_bench(a, server, "--num-prompts", a.running, "--random-input-len", 64, "--random-output-len", 8)
-                row = interfere(a, server)
+                run_bench(a, server, "--num-prompts", a.running, "--random-input-len", 64, "--random-output-len", 8,
+                          "--seed", seeds[0])  # fmt: skip
+                row = interfere(a, server, seeds[1:])
             finally:
                 server.stop()
             rows[name].append(row)
             print(f"pair {pair + 1}, {name:22} ITL p50 {row['p50_itl_ms']:7.1f}  p99 {row['p99_itl_ms']:8.1f}  max "
                   f"{row['max_itl_ms']:8.1f} ms  (p99 alone {row['p99_itl_alone_ms']:6.1f})   TTFT of the long prompt "
-                  f"{row['median_long_ttft_ms']:8.1f} ms  ({row['long_prompts_met']} prompts)", flush=True)  # fmt: skip
+                  f"{row['median_long_ttft_ms']:8.1f} ms  ({row['long_prompts_met']} prompts)"
+                  f"  cached {row['cached_percent']:.2f} %", flush=True)  # fmt: skip
     for how in ("in pieces", "whole"):
         ratios = [o["p99_itl_ms"] / t["p99_itl_ms"] for o, t in zip(rows[f"omnibus, {how}"], rows[f"llama.cpp, {how}"])]
         print(f"{how:9}  p99 ITL during a prompt of {a.long} tokens, ours over peer: {summary(ratios)}")

@@ -73,7 +73,8 @@ def omnibus(arguments, slots, context, batch=None, extra=()):
 
 
 def llama(arguments, slots, context, batch=None):
-    """Its cache of prompts in memory is off: no prompt comes twice, and keeping them would only cost it time."""
+    """Its cache of prompts in memory is off: no prompt comes twice, and keeping them would only cost it time. What its
+    slots hold it may use again, as omnibus may its blocks: both do so by default."""
     return Server(
         "llama.cpp",
         [arguments.llama, "-m", arguments.model, "-t", arguments.threads, "-tb", arguments.threads, "-np", slots,
@@ -92,13 +93,29 @@ def start_bench(arguments, server, *flags):
     return process, Path(path), server
 
 
+# Tokens of a prompt that a server may have from one before without any having come twice: omnibus keeps whole blocks,
+# llama-server single tokens, so that a common start of text and an equal first word count there.
+CACHED_BY_CHANCE = {"omnibus": 0, "llama.cpp": 2}
+
+
+def check_result(result, name):
+    """What is wrong with a run as a measurement; "" when nothing is."""
+    if result["failed"] > 0 or result["answers_of_another_length"] > 0 or result["answers_without_usage"] > 0:
+        return "not every answer came whole, in the length that was asked for, and counted"
+    cached, by_chance = result["total_cached_tokens"], CACHED_BY_CHANCE[name] * result["completed"]
+    if cached > by_chance:
+        return f"{cached} of {result['total_input_tokens']} prompt tokens came from a cache; by chance it may be {by_chance}"
+    return ""
+
+
 def finish_bench(started):
     process, path, server = started
     printed, _ = process.communicate()
     result = json.loads(path.read_text() or "{}")
     path.unlink()
-    if process.returncode != 0 or result["failed"] > 0 or result["answers_of_another_length"] > 0:
-        sys.exit(f"bench serve against {server.name}:\n{printed}")
+    wrong = check_result(result, server.name) if process.returncode == 0 else f"exit code {process.returncode}"
+    if wrong:
+        sys.exit(f"bench serve against {server.name}: {wrong}\n{printed}")
     return result
 
 
