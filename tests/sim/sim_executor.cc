@@ -32,11 +32,13 @@ int64_t SimExecutor::duration_of(const SchedulerOutput& plan, Step& step) {
 std::future<StatusOr<ModelRunnerOutput>> SimExecutor::execute(SchedulerOutput plan) {
   hooks_.on_plan(plan);
   Step step;
+  step.launched_ns = clock_->now_ns();
   step.output = worker_->run(plan);
   step.plan = std::move(plan);
   auto future = step.promise.get_future();
   if (!in_virtual_time_) {
     clock_->advance_ns(scenario_.worker.step_ns);
+    if (step.output.ok()) step.output->duration_ns = scenario_.worker.step_ns;
     step.promise.set_value(std::move(step.output));
     return future;
   }
@@ -55,6 +57,9 @@ std::future<StatusOr<ModelRunnerOutput>> SimExecutor::execute(SchedulerOutput pl
 SimExecutor::Step SimExecutor::answer_oldest() {
   Step step = std::move(in_flight_.front());
   in_flight_.pop_front();
+  const MonotonicNs began = std::max(step.launched_ns, answered_ns_);  // a step runs when the last is done
+  answered_ns_ = clock_->now_ns();
+  if (step.output.ok()) step.output->duration_ns = answered_ns_ - began;
   step.promise.set_value(step.output);
   return step;
 }

@@ -43,6 +43,7 @@ class SimExecutor final : public Executor {
     SchedulerOutput plan;
     StatusOr<ModelRunnerOutput> output;
     std::promise<StatusOr<ModelRunnerOutput>> promise;
+    MonotonicNs launched_ns = 0;
     bool is_stalled = false;
   };
   const std::deque<Step>& in_flight() const { return in_flight_; }
@@ -63,6 +64,7 @@ class SimExecutor final : public Executor {
   bool in_virtual_time_ = false;
   std::deque<Step> in_flight_;
   MonotonicNs busy_until_ = 0;
+  MonotonicNs answered_ns_ = 0;  // the last
   int64_t steps_ = 0;
 };
 

@@ -1,7 +1,9 @@
 #include "engine_core.h"
 
 #include <algorithm>
+#include <exception>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "omnibus/base/common/check.h"
@@ -23,6 +25,14 @@ Status check_tokens(const ModelRunnerOutput& output, int32_t vocab_size) {
 // What a client is told; the cause goes to the log and to health().
 Status engine_failed() {
   return absl::InternalError("the engine failed while this request was running; the server must restart");
+}
+
+// Memory may be what is missing.
+void log_trouble(const char* what, std::string_view why) {
+  try {
+    log_error("{}: {}", what, why);
+  } catch (const std::exception&) {
+  }
 }
 
 }  // namespace
@@ -48,12 +58,15 @@ Status EngineCore::warm_up() {
     for (const SequenceEvent& event : events) OMNIBUS_RETURN_IF_ERROR(event.status);
   }
   warm_ = true;
+  shown_ = counts();  // clients asked for none of it
   flush();
   return p_.scheduler->check_integrity();
 }
 
 bool EngineCore::handle(EngineCommand& command) {
-  return std::visit([this](auto& c) { return take(c); }, command);
+  const bool more = std::visit([this](auto& c) { return take(c); }, command);
+  if (failed_) end_leftovers();
+  return more;
 }
 
 void EngineCore::expire() {
@@ -83,9 +96,10 @@ StatusOr<bool> EngineCore::launch_one() {
     if (in_flight_.empty()) return absl::InternalError("the scheduler has work but plans no step");
     return false;
   }
+  if (warm_) publish();  // what the step now runs with, not what was there before it
   StepInFlight step;
-  step.launched_ns = p_.clock->now_ns();
-  step.host_ns = step.launched_ns - began;
+  const MonotonicNs launched = p_.clock->now_ns();
+  step.host_ns = launched - began;
   step.load = load_of(plan);
   step.allowed_ns =
       warm_ ? allowed_step_ns(cost_.predict_ns(step.load), p_.step_timeout_ns) : kFirstStepsAllowedNs;
@@ -105,7 +119,7 @@ StatusOr<bool> EngineCore::launch_one() {
     kept.samples = row.samples;
   }
   in_flight_.push_back(std::move(step));
-  if (in_flight_.size() == 1) watch_oldest(in_flight_.back().launched_ns);
+  if (in_flight_.size() == 1) watch_oldest(launched);
   in_flight_.back().result = p_.executor->execute(std::move(plan));
   return true;
 }
@@ -133,24 +147,20 @@ StatusOr<std::vector<SequenceEvent>> EngineCore::take_oldest() {
     return absl::InternalError("the worker answered step " + std::to_string(output->id.seq) + ", not step " +
                                std::to_string(step.plan.id.seq));
   watch_oldest(now);
-  const int64_t duration_ns = now - std::max(step.launched_ns, last_completed_ns_);
-  cost_.observe(step.load, duration_ns);
+  if (output->duration_ns > 0) cost_.observe(step.load, output->duration_ns);
   if (cost_.fitted()) p_.scheduler->set_step_target(cost_.cost(), p_.step_target_ns);
-  last_completed_ns_ = now;
   OMNIBUS_RETURN_IF_ERROR(check_tokens(*output, p_.vocab_size));
   OMNIBUS_ASSIGN_OR_RETURN(auto events, p_.scheduler->update_from_output(step.plan, *output));
   spare_rows_ = std::move(step.plan.rows);
   ++p_.state->steps;
-  metrics_.add_step({step.load.tokens, duration_ns, step.host_ns + p_.clock->now_ns() - now});
+  if (warm_)
+    metrics_.add_step({step.load.tokens, output->duration_ns, step.host_ns + p_.clock->now_ns() - now});
   if (p_.check_integrity) OMNIBUS_RETURN_IF_ERROR(p_.scheduler->check_integrity());
   return events;
 }
 
-void EngineCore::flush() {
+EngineCounts EngineCore::counts() const {
   const Scheduler& s = *p_.scheduler;
-  p_.state->running = s.num_running();
-  p_.state->waiting = s.num_waiting();
-  p_.state->used_blocks = s.kv().used_blocks();
   EngineCounts counts;
   counts.running = s.num_running();
   counts.waiting = s.num_waiting();
@@ -158,25 +168,57 @@ void EngineCore::flush() {
   counts.preemptions = s.num_preemptions();
   counts.prefix_queries = s.prefix_cache_queries();
   counts.prefix_hits = s.prefix_cache_hits();
-  metrics_.publish(counts, shown_);
+  return counts;
+}
+
+void EngineCore::publish() {
+  const EngineCounts now = counts();
+  p_.state->running = now.running;
+  p_.state->waiting = now.waiting;
+  p_.state->used_blocks = p_.scheduler->kv().used_blocks();
+  metrics_.publish(now, shown_);
+}
+
+void EngineCore::flush() {
+  publish();
   p_.outputs->flush();  // last: who sees an end sees the counts without it
 }
 
 bool EngineCore::take(SubmitCommand& command) {
-  const RequestId parent_id = command.parent->id;
-  // First, so that fail() finds every choice whatever goes wrong below.
-  for (const Request& choice : command.choices) parent_of_[choice.id] = parent_id;
-  p_.outputs->open(std::move(command.parent));
-  for (Request& choice : command.choices) {
-    const RequestId id = choice.id;
-    p_.scheduler->add(std::move(choice));
-    if (failed_) post(*p_.scheduler->abort(id, FinishReason::kError, engine_failed()));
+  try {
+    open(command);
+  } catch (const std::exception& e) {
+    command.choices.clear();  // room to answer in
+    give_up(*command.parent);
+    log_trouble("a request could not be taken in", e.what());
   }
   return true;
 }
 
+// All or, by an exception, a part; its outputs last, so that none of it has been posted then.
+void EngineCore::open(SubmitCommand& command) {
+  for (Request& choice : command.choices) {
+    parent_of_[choice.id] = command.parent->id;
+    if (!failed_) p_.scheduler->add(std::move(choice));
+  }
+  p_.outputs->open(command.parent);
+}
+
+// This request ends, and the rest goes on. Allocates nothing.
+void EngineCore::give_up(const ParentRequest& request) {
+  for (int32_t i = 0; i < request.n; ++i) {
+    const RequestId id = request.id + static_cast<RequestId>(i);
+    p_.scheduler->abort(id, FinishReason::kError, no_memory_);
+    parent_of_.erase(id);
+  }
+  metrics_.add_refusal(no_memory_);
+  p_.outputs->refuse(request, no_memory_);
+}
+
 bool EngineCore::take(const CancelCommand& command) {
   if (OMNIBUS_MUTANT(14) && step_in_flight()) return true;
+  if (failed_) return true;
+  expire();  // a client that leaves at its deadline was late, not gone
   for (int32_t i = 0; i < command.n; ++i) {
     auto event = p_.scheduler->abort(command.id + static_cast<RequestId>(i), FinishReason::kAbort,
                                      absl::CancelledError("the request was cancelled"));
@@ -193,13 +235,14 @@ bool EngineCore::take(const CancelCommand& command) {
 }
 
 bool EngineCore::take(const FinishCommand& command) {
+  if (failed_) return true;
   metrics_.surplus_tokens.add(p_.scheduler->finish(command.id, command.n_tokens));
   parent_of_.erase(command.id);
   return true;
 }
 
 bool EngineCore::take(const AbortAllCommand& command) {
-  abort_all(FinishReason::kAbort, command.why);
+  if (!failed_) abort_all(FinishReason::kAbort, command.why);
   return true;
 }
 
@@ -225,7 +268,11 @@ bool EngineCore::take(const FailCommand& command) {
 }
 
 bool EngineCore::take(const StopCommand& command) {
-  abort_all(FinishReason::kAbort, command.why);
+  try {
+    if (!failed_) abort_all(FinishReason::kAbort, command.why);
+  } catch (const std::exception& e) {  // the last command all the same
+    log_trouble("requests could not be ended", e.what());
+  }
   return false;
 }
 
@@ -253,6 +300,16 @@ void EngineCore::end_strays(FinishReason reason, const Status& why) {
   }
 }
 
+// After a failure: who came late, or was left open by an exception. The scheduler is not asked again, which
+// may stand half-way through an end. What there is no memory for now waits for the next command.
+void EngineCore::end_leftovers() {
+  try {
+    end_strays(FinishReason::kError, engine_failed());
+  } catch (const std::exception& e) {
+    log_trouble("requests could not be ended", e.what());
+  }
+}
+
 void EngineCore::abort_all(FinishReason reason, const Status& why) {
   for (RequestId id : p_.scheduler->ids()) {
     auto event = p_.scheduler->abort(id, reason, why);
@@ -263,15 +320,18 @@ void EngineCore::abort_all(FinishReason reason, const Status& why) {
 }
 
 void EngineCore::fail(const Status& why) {
-  if (failed_) return;
-  failed_ = true;
+  const bool is_first = !std::exchange(failed_, true);
+  // First what allocates nothing.
   metrics_.up.set(0);
   in_flight_.clear();  // their answers mean nothing any more
   watch_oldest(0);
-  log_error("the engine failed: {}", status_message(why));
   p_.state->set_failure(why);
+  if (is_first)
+    log_trouble("the engine failed", std::string_view(why.message().data(), why.message().size()));
   p_.ledger->stop_admission(absl::UnavailableError("the engine has failed; the server must restart"));
-  abort_all(FinishReason::kError, engine_failed());
+  if (is_first) return abort_all(FinishReason::kError, engine_failed());
+  end_leftovers();
+  flush();
 }
 
 }  // namespace omnibus

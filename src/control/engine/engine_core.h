@@ -9,6 +9,7 @@
 #include <map>
 #include <vector>
 
+#include "omnibus/base/common/unavailable.h"
 #include "omnibus/control/executor/executor.h"
 #include "omnibus/control/scheduler/scheduler.h"
 
@@ -56,7 +57,8 @@ class EngineCore {
   void complete();
   // Shows the counts, then hands what was posted since to the output processor.
   void flush();
-  // Ends everything with an error, for good.
+  // Ends everything with an error, for good. What it throws itself, for want of memory, leaves requests open:
+  // the next call of it or of handle() ends them.
   void fail(const Status& why);
 
   bool has_work() const { return !failed_ && p_.scheduler->has_work(); }
@@ -69,7 +71,6 @@ class EngineCore {
   struct StepInFlight {
     SchedulerOutput plan;  // without what only the worker needs
     std::future<StatusOr<ModelRunnerOutput>> result;
-    MonotonicNs launched_ns = 0;
     int64_t host_ns = 0;  // planning it took
     StepLoad load;
     int64_t allowed_ns = 0;
@@ -86,12 +87,17 @@ class EngineCore {
   bool take(const FailCommand& command);
   bool take(const StopCommand& command);
 
+  void open(SubmitCommand& command);
+  void give_up(const ParentRequest& request);
   // False: nothing to plan now.
   StatusOr<bool> launch_one();
   StatusOr<std::vector<SequenceEvent>> take_oldest();
   void watch_oldest(MonotonicNs since);
+  EngineCounts counts() const;
+  void publish();
   void post(SequenceEvent&& event);
   void abort_all(FinishReason reason, const Status& why);
+  void end_leftovers();
   void end_strays(FinishReason reason, const Status& why);
 
   const EngineCoreParts p_;
@@ -100,10 +106,10 @@ class EngineCore {
   std::map<RequestId, RequestId> parent_of_;  // open sequences
   std::vector<ScheduledRow> spare_rows_;      // memory of the last plan
   StepCostFit cost_;
-  MonotonicNs last_completed_ns_ = 0;
   bool warm_ = false;
   bool failed_ = false;
   EngineCounts shown_;  // by the metrics
+  const Status no_memory_ = unavailable_for_now("The server is out of memory for this request");
 };
 
 }  // namespace omnibus

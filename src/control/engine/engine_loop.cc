@@ -21,6 +21,22 @@ bool wait_for_command(EngineCore& core, EngineInbox& inbox) {
   return command && core.handle(**command);
 }
 
+Status status_of(const std::exception& e) {
+  try {
+    return absl::InternalError(std::string("exception in the engine thread: ") + e.what());
+  } catch (const std::exception&) {
+    return {StatusCode::kInternal, ""};  // needs no memory, which is what is missing
+  }
+}
+
+// What this throws in its turn, for want of memory, is made up for at the next command.
+void fail(EngineCore& core, const std::exception& e) {
+  try {
+    core.fail(status_of(e));
+  } catch (const std::exception&) {
+  }
+}
+
 bool turn(EngineCore& core, EngineInbox& inbox) {
   switch (run_until_wait(core, inbox)) {
     case EngineWait::kStop:
@@ -55,10 +71,14 @@ void run_engine(EngineCore& core, EngineInbox& inbox) {
     try {
       more = turn(core, inbox);
     } catch (const std::exception& e) {
-      core.fail(absl::InternalError(std::string("exception in the engine thread: ") + e.what()));
+      fail(core, e);
     }
   }
-  core.flush();
+  try {
+    core.flush();
+  } catch (const std::exception& e) {
+    fail(core, e);
+  }
 }
 
 }  // namespace omnibus

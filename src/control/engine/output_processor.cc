@@ -51,6 +51,13 @@ class OutputProcessor::Shard {
     thread_.join();
   }
 
+  void refuse(const ParentRequest& request, const Status& why) const {
+    for (int32_t i = 0; i < request.n; ++i) {
+      deliver(request, lost_output(request, i, why));
+      ledger_->close_one(request.id);
+    }
+  }
+
   // Engine thread.
   void post(Posted&& posted) { outgoing_.push_back(std::move(posted)); }
   void flush() {
@@ -93,7 +100,7 @@ class OutputProcessor::Shard {
   // What fails here, for want of memory, ends one request and nothing else.
   void handle(Posted& posted) {
     if (posted.opened) {
-      if (!attempt("opening a request", [&] { open(posted.opened); })) refuse(*posted.opened);
+      if (!attempt("opening a request", [&] { open(posted.opened); })) lose(*posted.opened);
       return;
     }
     const auto it = parents_.find(posted.parent_id);
@@ -118,21 +125,18 @@ class OutputProcessor::Shard {
   }
 
   // Nobody could be found to take its events: all its choices end here.
-  void refuse(const ParentRequest& request) {
-    for (int32_t i = 0; i < request.n; ++i) {
-      deliver(request, lost_output(request, i));
-      stop(request.id + static_cast<RequestId>(i), 0);
-      ledger_->close_one(request.id);
-    }
+  void lose(const ParentRequest& request) const {
+    for (int32_t i = 0; i < request.n; ++i) stop(request.id + static_cast<RequestId>(i), 0);
+    refuse(request, lost_);
   }
 
   // Allocates nothing.
-  RequestOutput lost_output(const ParentRequest& request, int32_t index) const {
+  static RequestOutput lost_output(const ParentRequest& request, int32_t index, const Status& why) {
     RequestOutput output;
     output.id = request.id;
     output.index = index;
     output.finish_reason = FinishReason::kError;
-    output.status = lost_;
+    output.status = why;
     return output;
   }
 
@@ -168,7 +172,7 @@ class OutputProcessor::Shard {
     }
     RequestOutput output;
     if (!attempt("making the output of a request", [&] { output = advance(parent, choice, event); })) {
-      output = lost_output(*parent.request, static_cast<int32_t>(event.id - parent.request->id));
+      output = lost_output(*parent.request, static_cast<int32_t>(event.id - parent.request->id), lost_);
       output.usage = choice.usage;
       output.timeline = event.timeline;
       output.timeline.finished_ns = event.time_ns;
@@ -262,6 +266,10 @@ void OutputProcessor::open(std::shared_ptr<const ParentRequest> parent) {
 
 void OutputProcessor::post(RequestId parent_id, SequenceEvent&& event) {
   shard_of(parent_id).post({parent_id, nullptr, std::move(event)});
+}
+
+void OutputProcessor::refuse(const ParentRequest& request, const Status& why) {
+  shard_of(request.id).refuse(request, why);
 }
 
 void OutputProcessor::flush() {

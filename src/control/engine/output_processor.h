@@ -34,6 +34,8 @@ class OutputProcessor {
   // Engine thread. A request is opened before the events of its sequences are posted.
   void open(std::shared_ptr<const ParentRequest> parent);
   void post(RequestId parent_id, SequenceEvent&& event);
+  // Instead of open(), for want of memory: each choice ends with `why`, on this thread. Allocates nothing.
+  void refuse(const ParentRequest& request, const Status& why);
   // Wakes the threads for all that was posted since.
   void flush();
 

@@ -9,7 +9,7 @@ namespace omnibus {
 namespace {
 
 constexpr double kForget = 0.95;       // per step of the same bucket
-constexpr double kOutlier = 8;         // longer than so many predictions counts as so many
+constexpr double kOutlier = 8;         // so many times longer or shorter than predicted is taken for no more
 constexpr int64_t kExtrapolation = 4;  // a prediction holds for steps up to so many times the largest seen
 constexpr double kAllowed = 5;
 constexpr int64_t kLeastAllowedNs = 2'000'000'000;
@@ -82,17 +82,22 @@ StepLoad load_of(const SchedulerOutput& plan) {
 
 void StepCostFit::observe(const StepLoad& load, int64_t duration_ns) {
   double y = static_cast<double>(std::max<int64_t>(duration_ns, 1));
-  if (const int64_t predicted = predict_ns(load); predicted > 0)
-    y = std::min(y, kOutlier * static_cast<double>(predicted));
+  double scale = y;
+  if (const auto predicted = static_cast<double>(predict_ns(load)); predicted > 0) {
+    // By the larger of the two: neither a step that was far too short nor one that was far too long may
+    // outweigh all the others.
+    scale = std::max(y, predicted);
+    y = std::clamp(y, predicted / kOutlier, predicted * kOutlier);
+  }
   const Vector x = {1, static_cast<double>(load.tokens), static_cast<double>(load.kv_tokens)};
   const auto tokens = static_cast<uint64_t>(std::max<int64_t>(load.tokens, 1));
   Moments& m = buckets_[std::min<size_t>(static_cast<size_t>(std::bit_width(tokens)) - 1, kBuckets - 1)];
-  const double w = 1 / (y * y);
+  const double w = 1 / (scale * scale);
   for (size_t i = 0; i < 3; ++i) {
     for (size_t j = 0; j < 3; ++j) m.xx[i][j] = m.xx[i][j] * kForget + w * x[i] * x[j];
     m.xy[i] = m.xy[i] * kForget + w * x[i] * y;
   }
-  m.yy = m.yy * kForget + 1;
+  m.yy = m.yy * kForget + w * y * y;
   ++observed_;
   largest_.tokens = std::max(largest_.tokens, load.tokens);
   largest_.kv_tokens = std::max(largest_.kv_tokens, load.kv_tokens);

@@ -1,7 +1,7 @@
 // StepCostFit: the cost of a step, fitted to the steps that were measured, and from it how long a step may
 // take. Least squares of relative errors over (1, tokens, attended pairs) with coefficients >= 0. Steps of
 // like size share a bucket, which forgets its oldest: hours of decoding do not wipe out what is known about
-// prompts.
+// prompts. A single step that was far from its prediction, either way, moves it little.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ class StepCostFit {
  private:
   static constexpr int64_t kFirstSteps = 4;
   static constexpr size_t kBuckets = 20;  // by the magnitude of tokens
-  // Sums of w * x_i * x_j and w * x_i * y with x = (1, tokens, kv tokens), w = 1 / y^2.
+  // Sums of w * x_i * x_j and w * x_i * y with x = (1, tokens, kv tokens), w = 1 / max(y, prediction)^2.
   struct Moments {
     std::array<std::array<double, 3>, 3> xx{};
     std::array<double, 3> xy{};

@@ -1,5 +1,6 @@
 #include "stepped_worker.h"
 
+#include <algorithm>
 #include <exception>
 #include <string>
 #include <utility>
@@ -7,12 +8,20 @@
 namespace omnibus {
 namespace {
 
+Status failed(const char* what, const std::exception& e) {
+  try {
+    return absl::InternalError(std::string(what) + " failed: " + e.what());
+  } catch (const std::exception&) {
+    return {StatusCode::kInternal, ""};  // needs no memory, which is what is missing
+  }
+}
+
 template <typename Call>
 auto guarded(const char* what, Call call) -> decltype(call()) {
   try {
     return call();
   } catch (const std::exception& e) {
-    return absl::InternalError(std::string(what) + " failed: " + e.what());
+    return failed(what, e);
   }
 }
 
@@ -34,9 +43,13 @@ StatusOr<MemoryPlan> SteppedWorker::start_worker() {
 
 StatusOr<ModelRunnerOutput> SteppedWorker::step(SchedulerOutput plan) {
   if (!broken_.ok()) return broken_;
+  const MonotonicNs began = clock_.now_ns();
   StatusOr<ModelRunnerOutput> result = guarded("the step", [&] { return run(std::move(plan)); });
-  // The worker's mirror is unknown after a failure: no step may follow.
-  if (!result.ok()) broken_ = result.status();
+  if (result.ok()) {
+    result->duration_ns = std::max<int64_t>(clock_.now_ns() - began, 1);
+  } else {
+    broken_ = result.status();  // the worker's mirror is unknown: no step may follow
+  }
   return result;
 }
 

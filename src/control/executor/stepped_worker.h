@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "omnibus/base/common/clock.h"
 #include "omnibus/base/common/status.h"
 #include "omnibus/contract/step/memory_plan.h"
 #include "omnibus/contract/step/model_runner_output.h"
@@ -28,6 +29,7 @@ class SteppedWorker {
   StatusOr<MemoryPlan> start_worker();
   StatusOr<ModelRunnerOutput> run(SchedulerOutput plan);
 
+  const SteadyClock clock_;
   const std::unique_ptr<WorkerBase> worker_;
   PlanDigest digest_ = 0;  // of all plans since join
   Status broken_;

@@ -1,6 +1,8 @@
 // ThreadedExecutor: the single worker of this process on a thread of its own, so that the next step can be
 // planned and handed over while one runs. Steps run in the order in which they came, each prepared after the
 // one before it was committed: a FromStep source is then the last token that the worker's mirror has.
+#include <atomic>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -35,13 +37,13 @@ class ThreadedExecutor final : public Executor {
   }
 
   std::future<StepResult> execute(SchedulerOutput plan) override {
+    if (in_flight_ >= kDepth) return refused();
     StepJob job;
     job.plan = std::move(plan);
     std::future<StepResult> result = job.result.get_future();
-    if (jobs_.try_push(Job(std::move(job)))) return result;
-    std::promise<StepResult> refused;
-    refused.set_value(too_many());
-    return refused.get_future();
+    if (!jobs_.try_push(Job(std::move(job)))) return refused();
+    ++in_flight_;  // it may be done by now: below zero for a moment
+    return result;
   }
 
   int32_t max_concurrent_batches() const override { return kDepth; }
@@ -81,6 +83,12 @@ class ThreadedExecutor final : public Executor {
     return absl::ResourceExhaustedError("more steps are in flight than the executor takes");
   }
 
+  static std::future<StepResult> refused() {
+    std::promise<StepResult> promise;
+    promise.set_value(too_many());
+    return promise.get_future();
+  }
+
   void run() {
     while (std::optional<Job> job = jobs_.pop()) std::visit([this](auto& j) { carry_out(j); }, *job);
     worker_.reset();  // on the thread that drove it
@@ -91,14 +99,23 @@ class ThreadedExecutor final : public Executor {
   void carry_out(StepJob& job) {
     StepResult result = worker_->step(std::move(job.plan));
     const Status status = result.status();
+    --in_flight_;  // first: who has the result may hand over the next
     job.result.set_value(std::move(result));
-    if (status.ok()) return;
+    if (!status.ok()) tell(status);
+  }
+
+  // Who cannot be told, for want of memory, finds the failure in the step's result.
+  void tell(const Status& failure) {
     std::lock_guard lock(mutex_);
-    if (on_failure_) on_failure_(status);
+    try {
+      if (on_failure_) on_failure_(failure);
+    } catch (const std::exception&) {
+    }
   }
 
   std::unique_ptr<SteppedWorker> worker_;  // the thread's
   BoundedQueue<Job> jobs_{kDepth + 1};     // and a control operation
+  std::atomic<int32_t> in_flight_{0};      // steps handed over and not done
   std::mutex mutex_;
   std::function<void(Status)> on_failure_;
   std::thread thread_;  // last: starts when all the rest is there

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <random>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -58,6 +59,47 @@ TEST(StepCostFit, NoiseAndRareStallsMoveItLittle) {
   for (const StepLoad& load : {decode(1, 100), decode(32, 2000), prefill(512, 0), prefill(256, 3000)}) {
     const double truth = planted.cost.predict_ns(load.tokens, load.kv_tokens);
     EXPECT_NEAR(static_cast<double>(fit.predict_ns(load)) / truth, 1, 0.5) << load.tokens;
+  }
+}
+
+// One step that was measured far too short or far too long, once the cost is known: neither its own size nor
+// any other is predicted much otherwise, and a few like it give all of it back.
+TEST(StepCostFit, OneStepFarOffMovesItLittle) {
+  const std::vector<StepLoad> sizes = {decode(1, 500),  decode(8, 500),    decode(32, 1500),
+                                       prefill(300, 0), prefill(400, 800), prefill(512, 2000)};
+  for (const int64_t wrong : {int64_t{1}, int64_t{60'000}, 30 * kSecond}) {
+    for (const StepLoad& at : sizes) {
+      Planted planted{{5e6, 3e6, 10}, 0.05, 11};
+      StepCostFit fit;
+      const auto check = [&](double tolerance) {
+        for (const StepLoad& load : sizes) {
+          const double truth = planted.cost.predict_ns(load.tokens, load.kv_tokens);
+          EXPECT_NEAR(static_cast<double>(fit.predict_ns(load)) / truth, 1, tolerance)
+              << wrong << " ns for " << at.tokens << " tokens, predicted " << load.tokens;
+        }
+      };
+      const auto learn = [&](int rounds) {
+        for (int i = 0; i < rounds; ++i)
+          for (const StepLoad& load : sizes) fit.observe(load, planted.take(load));
+      };
+      learn(40);
+      fit.observe(at, wrong);
+      check(0.5);
+      learn(40);
+      check(0.1);
+    }
+  }
+}
+
+// Though nothing else was seen before: steps that say otherwise are believed in the end.
+TEST(StepCostFit, FirstStepsFarOffAreForgotten) {
+  for (const int64_t wrong : {int64_t{60'000}, 10 * kSecond}) {
+    Planted planted{{5e6, 3e6, 0}, 0.05, 13};
+    StepCostFit fit;
+    for (int i = 0; i < 4; ++i) fit.observe(decode(8, 100), wrong);
+    for (int i = 0; i < 500; ++i) fit.observe(decode(8, 100), planted.take(decode(8, 100)));
+    const double truth = planted.cost.predict_ns(8, 800);
+    EXPECT_NEAR(static_cast<double>(fit.predict_ns(decode(8, 100))) / truth, 1, 0.1) << wrong;
   }
 }
 

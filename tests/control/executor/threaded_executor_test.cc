@@ -1,11 +1,14 @@
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <new>
 #include <set>
 #include <stdexcept>
 #include <thread>
 
 #include <gtest/gtest.h>
 
+#include "omnibus/base/common/clock.h"
 #include "omnibus/control/executor/executor.h"
 
 #include "executor_steps.h"
@@ -70,16 +73,56 @@ TEST(ThreadedExecutor, TakesAStepWhileOneRunsAndRunsThemInOrder) {
   EXPECT_EQ(gate.arrived, 2);
 }
 
-TEST(ThreadedExecutor, MoreThanItTakesIsRefused) {
+TEST(ThreadedExecutor, ThirdStepIsRefusedUntilOneIsDone) {
   Gate gate;
   FakeWorkerOptions options;
   options.before_commit = [&](const SchedulerOutput&) { return gate.stand(); };
   auto executor = started(options);
-  std::vector<std::future<StatusOr<ModelRunnerOutput>>> steps;
-  for (uint64_t seq = 1; seq <= 6; ++seq) steps.push_back(executor->execute(one_row(seq)));
-  EXPECT_EQ(steps.back().get().status().code(), StatusCode::kResourceExhausted);
+  auto first = executor->execute(one_row(1));
+  ASSERT_TRUE(gate.wait_arrived());
+  auto second = executor->execute(one_row(2));
+  auto third = executor->execute(one_row(3));
+  ASSERT_EQ(third.wait_for(std::chrono::seconds(0)), std::future_status::ready) << "it was taken";
+  EXPECT_EQ(third.get().status().code(), StatusCode::kResourceExhausted);
   gate.release();
-  EXPECT_TRUE(steps.front().get().ok());
+  EXPECT_TRUE(first.get().ok());
+  auto again = executor->execute(one_row(3));
+  EXPECT_TRUE(second.get().ok());
+  EXPECT_TRUE(again.get().ok());
+}
+
+// Whoever takes the results in late, and both at once, still hears how long each step had the worker.
+TEST(ThreadedExecutor, StepsAreMeasuredWhereTheyRun) {
+  const SteadyClock clock;
+  std::atomic<int64_t> stood[2] = {0, 0};
+  FakeWorkerOptions options;
+  options.before_commit = [&](const SchedulerOutput& plan) {
+    const MonotonicNs began = clock.now_ns();
+    while (clock.now_ns() - began < 2'000'000) std::this_thread::yield();
+    stood[plan.id.seq - 1] = clock.now_ns() - began;
+    return absl::OkStatus();
+  };
+  auto executor = started(options);
+  const MonotonicNs began = clock.now_ns();
+  auto first = executor->execute(one_row(1));
+  auto second = executor->execute(one_row(2));
+  ASSERT_EQ(second.wait_for(kHang), std::future_status::ready);
+  const int64_t both = clock.now_ns() - began;
+  const auto a = first.get();
+  const auto b = second.get();
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_GE(a->duration_ns, stood[0]);
+  EXPECT_GE(b->duration_ns, stood[1]);
+  EXPECT_LE(a->duration_ns + b->duration_ns, both);
+}
+
+TEST(ThreadedExecutor, CallbackThatThrowsLeavesTheFailureInTheResult) {
+  FakeWorkerOptions options;
+  options.before_commit = [](const SchedulerOutput&) { return absl::UnavailableError("gone"); };
+  auto executor = started(options);
+  executor->set_failure_callback([](const Status&) { throw std::bad_alloc(); });
+  for (uint64_t seq : {1, 2})
+    EXPECT_EQ(executor->execute(one_row(seq)).get().status(), absl::UnavailableError("gone"));
 }
 
 TEST(ThreadedExecutor, FailureIsFinalAndTold) {

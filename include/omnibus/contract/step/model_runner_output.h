@@ -38,6 +38,9 @@ struct ModelRunnerOutput {
   StepId id;
   std::vector<RowOutput> rows;
   ConnectorMeta connector_meta;
+  // How long the step had the worker. The executor measures it where the step runs: whoever takes the result
+  // in late would take the step behind it for a short one. 0: not measured.
+  int64_t duration_ns = 0;
 };
 
 }  // namespace omnibus

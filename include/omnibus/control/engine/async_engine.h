@@ -66,10 +66,10 @@ struct GenerateRequest {
   int64_t group_prompt_tokens = 0;
 };
 
-// Called on a text-pool thread, never concurrently for one request; must not block. RequestOutput::id is what
-// submit returned (a first call may come before submit has returned). The last call for each
-// index carries finish_reason (kAbort and kError with a status) and there is exactly one such call per
-// accepted choice.
+// Called on a text-pool thread (on the engine's when a request ends for want of memory before it has begun),
+// never concurrently for one request; must not block. RequestOutput::id is what submit returned (a first call
+// may come before submit has returned). The last call for each index carries finish_reason (kAbort and kError
+// with a status) and there is exactly one such call per accepted choice.
 using OutputSink = std::function<void(RequestOutput)>;
 
 // kDraining: takes nothing new. kStalled: a step takes far too long. kFailed: for good.
