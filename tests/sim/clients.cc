@@ -98,8 +98,7 @@ std::optional<Clients::Refusal> Clients::due_refusal(const GenerateRequest& g) c
   const int32_t most = scenario_.scheduler.max_num_seqs + scenario_.max_waiting_requests;
   if (g.n > most) return Refusal::kInvalid;
   if (static_cast<int32_t>(open_.size()) + g.n > most) return Refusal::kQueueFull;
-  if (!open_.empty() && open_prompt_tokens_ + g.n * prompt > kv_tokens_ + max_waiting_tokens_)
-    return Refusal::kQueueFull;
+  if (open_prompt_tokens_ + prompt > kv_tokens_ + max_waiting_tokens_) return Refusal::kQueueFull;
   return std::nullopt;
 }
 
@@ -129,6 +128,7 @@ void Clients::judge_answer(const Ask& ask, const StatusOr<RequestId>& answer, st
   const auto prompt = static_cast<int64_t>(g.prompt_token_ids.size());
   const auto room =
       static_cast<int32_t>(std::min(scenario_.scheduler.max_model_len - prompt, kv_tokens_ - prompt + 1));
+  open_prompt_tokens_ += prompt;
   for (int32_t i = 0; i < g.n; ++i) {
     Choice choice;
     choice.parent = *answer;
@@ -150,7 +150,6 @@ void Clients::judge_answer(const Ask& ask, const StatusOr<RequestId>& answer, st
     r.params = params;
     choice.expected = expected_end(r, params.stop, choice.nan_at, scenario_.scheduler.max_model_len);
     open_.push_back(r.id);
-    open_prompt_tokens_ += prompt;
     choices_.emplace(r.id, std::move(choice));
   }
 }
@@ -186,7 +185,10 @@ void Clients::take(const RequestOutput& output) {
   if (!output.finish_reason) return;
   choice.is_ended = true;
   open_.erase(std::find(open_.begin(), open_.end(), choice.request.id));
-  open_prompt_tokens_ -= static_cast<int64_t>(choice.request.prompt_token_ids.size());
+  // Choices of one request have ids in a row; their prompt is open as long as one of them is.
+  const auto is_sibling = [&](RequestId id) { return choices_.at(id).parent == choice.parent; };
+  if (std::none_of(open_.begin(), open_.end(), is_sibling))
+    open_prompt_tokens_ -= static_cast<int64_t>(choice.request.prompt_token_ids.size());
   judge_end(choice, output);
   judge_timeline(choice, output);
 }

@@ -105,6 +105,12 @@ void draw_load(SimRng rng, Scenario& s) {
   l.drain_limit_ns = rng.chance(0.5) ? rng.between(1, 500) * kMs : 60 * kSecond;
 }
 
+void draw_step_target(SimRng rng, Scenario& s) {
+  if (!rng.chance(0.5)) return;
+  s.step_target_ns = rng.between(1, 60) * kMs;
+  s.odd_costs = rng.chance(0.5);
+}
+
 }  // namespace
 
 Scenario draw_scenario(uint64_t seed) {
@@ -117,6 +123,7 @@ Scenario draw_scenario(uint64_t seed) {
   draw_worker(rng.fork("worker"), s);
   draw_faults(rng.fork("faults"), s);
   draw_load(rng.fork("load"), s);
+  draw_step_target(rng.fork("step target"), s);
   return s;
 }
 
@@ -125,14 +132,15 @@ std::string describe(const Scenario& s) {
   return fmt::format(
       "seed {}: model_len {} seqs {} budget {} {}{} K {} cache {} depth {}{} blocks {}x{} groups {} queue "
       "{}/{} "
-      "drafts {} requests {} gap {} ms cancels {} storms {} stall {} failure {} nan {} drain {} buggify {}",
+      "target {} ms{} drafts {} requests {} gap {} ms cancels {} storms {} stall {} failure {} nan {} drain "
+      "{} buggify {}",
       s.seed, c.max_model_len, c.max_num_seqs, c.max_num_batched_tokens,
       c.policy == SchedulingPolicy::kFcfs ? "fcfs" : "priority", c.fair_sharing.enabled ? "+fair" : "",
       c.max_passed_over, c.prefix_caching, c.max_steps_in_flight, c.from_step ? "+from_step" : "",
       s.kv.num_blocks, s.kv.groups[0].tokens_per_block, s.kv.groups.size(), s.max_waiting_requests,
-      s.max_waiting_tokens, s.worker.n_drafts, s.load.requests, s.load.mean_gap_ns / kMs, s.load.cancels,
-      s.load.storms, s.faults.stall_at, s.faults.failure_at, s.faults.nan_request, s.load.drains,
-      s.buggify.is_armed);
+      s.max_waiting_tokens, s.step_target_ns / kMs, s.odd_costs ? " of odd costs" : "", s.worker.n_drafts,
+      s.load.requests, s.load.mean_gap_ns / kMs, s.load.cancels, s.load.storms, s.faults.stall_at,
+      s.faults.failure_at, s.faults.nan_request, s.load.drains, s.buggify.is_armed);
 }
 
 }  // namespace omnibus::sim

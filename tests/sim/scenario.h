@@ -67,6 +67,8 @@ struct Scenario {
   int32_t max_waiting_requests = 0;
   int64_t max_waiting_tokens = 0;  // 0: the default
   int64_t step_timeout_ns = 0;     // of the watchdog; 0: from the predicted cost
+  int64_t step_target_ns = 0;      // of a prefill beside decodes; 0: none
+  bool odd_costs = false;  // it goes by a cost that has nothing to do with the steps, another each time
   WorkerPlan worker;
   Faults faults;
   Buggify buggify;

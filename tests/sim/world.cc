@@ -42,6 +42,7 @@ World::World(const Scenario& scenario, bool echo)
       verdict_(&clock_),
       client_rng_(SimRng(splitmix64(scenario.seed, 3)).fork("clients")),
       fault_rng_(SimRng(splitmix64(scenario.seed, 4)).fork("faults")),
+      cost_rng_(SimRng(splitmix64(scenario.seed, 4)).fork("costs")),
       tokenizer_(tokenizer()),
       clients_(scenario_, &clock_, &verdict_),
       worker_(scenario_, &verdict_,
@@ -79,6 +80,7 @@ bool World::start() {
   parts.vocab_size = tokenizer_->vocab_size();
   parts.max_steps_in_flight = scenario_.scheduler.max_steps_in_flight;
   parts.step_timeout_ns = scenario_.step_timeout_ns;
+  parts.step_target_ns = scenario_.step_target_ns;
   core_.emplace(parts, metrics);
   detector_.emplace(&*state_, [this](uint64_t number) {
     send(PingCommand{number});
@@ -238,6 +240,7 @@ void World::on_reply() {
   if (!answered_.back().output.ok()) clients_.engine_failed();
   core_->complete();
   core_->flush();
+  if (scenario_.odd_costs) scheduler_->set_step_target(next_odd_cost(), scenario_.step_target_ns);
   answer_twice();
   if (verdict_.ok() && fault_rng_.chance(scenario_.buggify.reset_prefix_cache)) {
     trace_.add("reset of the prefix cache");
@@ -246,6 +249,11 @@ void World::on_reply() {
     worker_.reset_prefix_cache();
   }
   turn();
+}
+
+StepCost World::next_odd_cost() {
+  const auto ns = [&] { return cost_rng_.pick({0.0, 1.0, 1e5, 1e9}); };
+  return {ns(), ns(), ns()};
 }
 
 // A reply that comes again changes nothing.

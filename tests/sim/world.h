@@ -60,6 +60,7 @@ class World {
   void on_plan(const SchedulerOutput& plan);
   void on_reply();
   void answer_twice();
+  StepCost next_odd_cost();
   // Clients.
   void ask();
   void cancel(RequestId parent);
@@ -85,6 +86,7 @@ class World {
   EventHeap heap_;
   SimRng client_rng_;
   SimRng fault_rng_;
+  SimRng cost_rng_;
   MetricsRegistry registry_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   Clients clients_;

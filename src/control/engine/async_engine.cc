@@ -108,7 +108,7 @@ class AsyncEngineImpl final : public AsyncEngine {
     try {
       push(*std::move(command));
     } catch (const std::exception&) {  // out of memory: the core will never end these
-      for (int32_t i = 0; i < n; ++i) ledger_.close_one(id);
+      for (int32_t i = 0; i < n; ++i) ledger_.close_one(id, false);
       throw;
     }
     return id;

@@ -198,7 +198,7 @@ bool EngineCore::take(SubmitCommand& command) {
 // All or, by an exception, a part; its outputs last, so that none of it has been posted then.
 void EngineCore::open(SubmitCommand& command) {
   for (Request& choice : command.choices) {
-    parent_of_[choice.id] = command.parent->id;
+    open_[choice.id] = {command.parent->id, choice.arrival_ns};
     if (!failed_) p_.scheduler->add(std::move(choice));
   }
   p_.outputs->open(command.parent);
@@ -209,7 +209,7 @@ void EngineCore::give_up(const ParentRequest& request) {
   for (int32_t i = 0; i < request.n; ++i) {
     const RequestId id = request.id + static_cast<RequestId>(i);
     p_.scheduler->abort(id, FinishReason::kError, no_memory_);
-    parent_of_.erase(id);
+    open_.erase(id);
   }
   metrics_.add_refusal(no_memory_);
   p_.outputs->refuse(request, no_memory_);
@@ -237,7 +237,7 @@ bool EngineCore::take(const CancelCommand& command) {
 bool EngineCore::take(const FinishCommand& command) {
   if (failed_) return true;
   metrics_.surplus_tokens.add(p_.scheduler->finish(command.id, command.n_tokens));
-  parent_of_.erase(command.id);
+  open_.erase(command.id);
   return true;
 }
 
@@ -277,25 +277,25 @@ bool EngineCore::take(const StopCommand& command) {
 }
 
 void EngineCore::post(SequenceEvent&& event) {
-  const auto it = parent_of_.find(event.id);
-  OMNIBUS_CHECK(it != parent_of_.end(), "an event of a sequence that nobody opened");
+  const auto it = open_.find(event.id);
+  OMNIBUS_CHECK(it != open_.end(), "an event of a sequence that nobody opened");
   const bool is_end = event.finish_reason.has_value();
-  p_.outputs->post(it->second, std::move(event));
-  if (is_end) parent_of_.erase(it);
+  p_.outputs->post(it->second.parent, std::move(event));
+  if (is_end) open_.erase(it);
 }
 
 // Sequences that clients wait for but the scheduler does not know: an exception came between.
 void EngineCore::end_strays(FinishReason reason, const Status& why) {
-  std::vector<RequestId> strays;
-  for (const auto& [id, parent] : parent_of_) strays.push_back(id);
-  for (const RequestId id : strays) {
+  const std::map<RequestId, OpenSequence> strays = open_;
+  for (const auto& [id, sequence] : strays) {
     SequenceEvent event;
     event.id = id;
     event.finish_reason = reason;
     event.status = why;
     event.time_ns = p_.clock->now_ns();
     RequestTimeline& t = event.timeline;
-    t.arrival_ns = t.first_scheduled_ns = t.first_token_ns = t.finished_ns = event.time_ns;
+    t.arrival_ns = sequence.arrival_ns;
+    t.first_scheduled_ns = t.first_token_ns = t.finished_ns = event.time_ns;
     post(std::move(event));
   }
 }

@@ -102,9 +102,13 @@ class EngineCore {
 
   const EngineCoreParts p_;
   const EngineMetrics metrics_;
-  std::deque<StepInFlight> in_flight_;        // oldest first
-  std::map<RequestId, RequestId> parent_of_;  // open sequences
-  std::vector<ScheduledRow> spare_rows_;      // memory of the last plan
+  std::deque<StepInFlight> in_flight_;  // oldest first
+  struct OpenSequence {
+    RequestId parent = 0;
+    MonotonicNs arrival_ns = 0;
+  };
+  std::map<RequestId, OpenSequence> open_;  // sequences, by id
+  std::vector<ScheduledRow> spare_rows_;    // memory of the last plan
   StepCostFit cost_;
   bool warm_ = false;
   bool failed_ = false;

@@ -54,7 +54,7 @@ class OutputProcessor::Shard {
   void refuse(const ParentRequest& request, const Status& why) const {
     for (int32_t i = 0; i < request.n; ++i) {
       deliver(request, lost_output(request, i, why));
-      ledger_->close_one(request.id);
+      ledger_->close_one(request.id, false);
     }
   }
 
@@ -181,6 +181,8 @@ class OutputProcessor::Shard {
     }
     choice.usage = output.usage;
     const bool is_end = output.finish_reason.has_value();
+    const bool was_served =
+        output.finish_reason == FinishReason::kStop || output.finish_reason == FinishReason::kLength;
     if (is_end) {
       attempt("counting an end", [&] { count_end(parent, output, choice.last_token_ns != 0); });
       choice.output.reset();
@@ -193,7 +195,7 @@ class OutputProcessor::Shard {
               [&] { log_request(*parent.request, metrics_.model_name, parent.summary); });
     }
     // After the sink, so that whoever waits for the ledger has seen every output.
-    ledger_->close_one(parent.request->id);
+    ledger_->close_one(parent.request->id, was_served);
   }
 
   RequestOutput advance(OpenParent& parent, OpenParent::Choice& choice, const SequenceEvent& event) const {

@@ -7,6 +7,11 @@
 #include "omnibus/base/common/mutant.h"
 
 namespace omnibus {
+namespace {
+
+constexpr double kRemembersNs = 60e9;  // ends this long ago count a third
+
+}  // namespace
 
 Status RequestLedger::open(RequestId id, int32_t n, int32_t prompt_tokens) {
   std::lock_guard lock(mutex_);
@@ -14,11 +19,10 @@ Status RequestLedger::open(RequestId id, int32_t n, int32_t prompt_tokens) {
   if (n > limits_.max_sequences)
     return invalid_field("n", "n is " + std::to_string(n) + ", but this server runs and queues at most " +
                                   std::to_string(limits_.max_sequences) + " sequences at a time");
-  const OpenRequests wanted{open_.sequences + n, open_.prompt_tokens + int64_t{n} * prompt_tokens};
+  const OpenRequests wanted{open_.sequences + n, open_.prompt_tokens + prompt_tokens};
   const int64_t counted = OMNIBUS_MUTANT(17) ? open_.sequences : wanted.sequences;
   const bool too_many = counted > limits_.max_sequences;
-  // A request that is too big for the limit still gets its turn when nothing else is there.
-  const bool too_long = open_.sequences > 0 && wanted.prompt_tokens > limits_.max_prompt_tokens;
+  const bool too_long = wanted.prompt_tokens > limits_.max_prompt_tokens;
   if (too_many || too_long) {
     ErrorDetail detail;
     detail.code = "rate_limit_exceeded";
@@ -29,6 +33,8 @@ Status RequestLedger::open(RequestId id, int32_t n, int32_t prompt_tokens) {
         detail);
   }
   entries_[id] = {n, n, prompt_tokens, false};
+  // Time without work says nothing about how fast ends follow each other.
+  if (open_.sequences == 0) counted_until_ns_ = clock_->now_ns();
   set_open(wanted);
   return absl::OkStatus();
 }
@@ -40,22 +46,24 @@ Status RequestLedger::check_group(const OpenRequests& group) const {
                                        " sequences, but this server runs and queues at most " +
                                        std::to_string(limits_.max_sequences) + " at a time");
   if (group.prompt_tokens > limits_.max_prompt_tokens)
-    return invalid_field("prompt", "prompt and n ask for " + std::to_string(group.prompt_tokens) +
-                                       " prompt tokens, but this server runs and queues at most " +
+    return invalid_field("prompt", "the prompts have " + std::to_string(group.prompt_tokens) +
+                                       " tokens, but this server runs and queues at most " +
                                        std::to_string(limits_.max_prompt_tokens) + " at a time");
   return absl::OkStatus();
 }
 
 // Room comes with the ends of sequences: as many usual gaps between ends as ends are needed, each taken to
-// free a mean prompt.
+// free its share of the prompts that are open.
 int64_t RequestLedger::retry_after_ms(const OpenRequests& wanted) const {
   const auto over_sequences = static_cast<double>(wanted.sequences - limits_.max_sequences);
   const auto over_tokens = static_cast<double>(wanted.prompt_tokens - limits_.max_prompt_tokens);
-  const double mean_prompt = std::max(
+  const double share = std::max(
       static_cast<double>(open_.prompt_tokens) / static_cast<double>(std::max<int64_t>(open_.sequences, 1)),
       1.0);
-  const double ends = std::max({over_sequences, std::ceil(over_tokens / mean_prompt), 1.0});
-  const double seconds = std::ceil(ends * mean_gap_ns_.value_or(0) / 1e9);
+  const double ends = std::max({over_sequences, std::ceil(over_tokens / share), 1.0});
+  const double gap_ns = busy_ns_ / std::max(ends_, 1.0);
+  // A rounding error is not another second.
+  const double seconds = std::ceil(ends * gap_ns / 1e9 - 1e-3);
   return static_cast<int64_t>(std::clamp(seconds, 1.0, 60.0)) * 1000;
 }
 
@@ -75,21 +83,27 @@ OpenRequests RequestLedger::open_requests() const {
   return open_;
 }
 
-void RequestLedger::close_one(RequestId id) {
+void RequestLedger::close_one(RequestId id, bool was_served) {
   std::lock_guard lock(mutex_);
   const auto it = entries_.find(id);
   if (it == entries_.end()) return;
-  set_open({open_.sequences - 1, open_.prompt_tokens - it->second.prompt_tokens});
-  if (--it->second.open == 0) entries_.erase(it);
+  count_end(was_served);
+  const bool is_last = --it->second.open == 0;
+  set_open({open_.sequences - 1, open_.prompt_tokens - (is_last ? it->second.prompt_tokens : 0)});
+  if (is_last) entries_.erase(it);
+  if (open_.sequences == 0) emptied_.notify_all();
+}
+
+// Weighted by time, so that ends which come together count as many ends in the time since those before them.
+// Whoever left or ran out of time says nothing about when others will have been served.
+void RequestLedger::count_end(bool was_served) {
   const MonotonicNs now = clock_->now_ns();
-  if (last_end_ns_ != 0) {
-    const auto gap = static_cast<double>(now - last_end_ns_);
-    mean_gap_ns_ = mean_gap_ns_ ? *mean_gap_ns_ + (gap - *mean_gap_ns_) * 0.1 : gap;
-  }
-  last_end_ns_ = now;
-  if (open_.sequences > 0) return;
-  last_end_ns_ = 0;  // time without work says nothing about how fast ends follow each other
-  emptied_.notify_all();
+  const auto gap_ns = static_cast<double>(now - counted_until_ns_);
+  const double kept = std::exp(-gap_ns / kRemembersNs);
+  counted_until_ns_ = now;
+  busy_ns_ = busy_ns_ * kept + gap_ns;
+  const bool is_measured = busy_ns_ > 0;
+  ends_ = ends_ * kept + (was_served && is_measured ? 1 : 0);
 }
 
 std::optional<int32_t> RequestLedger::cancel(RequestId id) {

@@ -16,10 +16,10 @@
 
 namespace omnibus {
 
-// Of running and waiting together.
+// Of running and waiting together. A prompt counts once however many sequences share its KV.
 struct RequestLimits {
   int64_t max_sequences = 0;
-  int64_t max_prompt_tokens = 0;
+  int64_t max_prompt_tokens = 0;  // no less than the longest prompt that can be served
 };
 
 struct OpenRequests {
@@ -39,8 +39,9 @@ class RequestLedger {
   // What a client asks for in one go, as several requests that are taken all or none: 400 naming the prompt
   // when it would not be taken with nothing else there.
   Status check_group(const OpenRequests& group) const;
-  // One sequence of the request has ended.
-  void close_one(RequestId id);
+  // One sequence of the request has ended: it ran to its end, or it was cut short. Its prompt is open until
+  // the last has.
+  void close_one(RequestId id, bool was_served = true);
   // How many sequences a cancel concerns; nullopt when the request is not open or cancelled already.
   std::optional<int32_t> cancel(RequestId id);
 
@@ -63,6 +64,7 @@ class RequestLedger {
   };
   int64_t retry_after_ms(const OpenRequests& wanted) const;
   void set_open(const OpenRequests& open);
+  void count_end(bool was_served);
 
   RequestLimits limits_;
   const Clock* const clock_;
@@ -72,8 +74,10 @@ class RequestLedger {
   std::map<RequestId, Entry> entries_;
   OpenRequests open_;
   Status stopped_;
-  MonotonicNs last_end_ns_ = 0;
-  std::optional<double> mean_gap_ns_;  // between ends of sequences, exponentially weighted from the first on
+  // Ends of sequences that were served, and the time with work in which they came; both fade.
+  double ends_ = 0;
+  double busy_ns_ = 0;
+  MonotonicNs counted_until_ns_ = 0;
 };
 
 }  // namespace omnibus

@@ -54,6 +54,9 @@ KVCacheManager::KVCacheManager(const KVCacheConfig& config) : groups_(config.gro
     prefix_unit_ = std::lcm(prefix_unit_, int64_t{group.chunk_alignment});
   }
   wanted_.resize(pools_.size());
+  for (size_t g = 0; g < groups_.size(); ++g)
+    wanted_[pool_of_group_[g]] += prefix_unit_ / groups_[g].tokens_per_block;
+  blocks_per_unit_ = *std::max_element(wanted_.begin(), wanted_.end());
   int64_t low = 0;  // fits
   int64_t high = 1;
   while (fits_alone(high)) high *= 2;
@@ -161,11 +164,33 @@ void KVCacheManager::publish(RequestId id, const KeyedTokens& prefix, int64_t n_
     const std::vector<BlockId>& blocks = it->second.of_group[g].blocks();
     for (size_t& i = it->second.published[g]; (i + 1) * per_block <= static_cast<size_t>(n_tokens); ++i) {
       const Digest256& key = prefix.keys[(i + 1) * per_block / static_cast<size_t>(tokens_per_key_) - 1];
-      if (!caches_[g].insert(key, prefix.tokens.subspan(i * per_block, per_block), blocks[i])) continue;
-      pools_[pool_of_group_[g]].set_findable(blocks[i]);
-      ++gains_;
+      publish_block(g, key, prefix.tokens.subspan(i * per_block, per_block), blocks[i]);
     }
   }
+}
+
+void KVCacheManager::publish_block(size_t g, const Digest256& key, std::span<const TokenId> tokens,
+                                   BlockId block) {
+  PrefixCache& cache = caches_[g];
+  if (cache.insert(key, tokens, block)) {
+    pools_[pool_of_group_[g]].set_findable(block);
+    // A group's chain of blocks has no holes, so that one more makes a prefix one unit longer at most.
+    gains_ += blocks_per_unit_;
+  } else if (cache.is_copy(block)) {
+    prefer_held(g, *cache.find(key, tokens));
+  }
+}
+
+// After the last holder of a block has gone, or a copy of one that nobody holds has come.
+void KVCacheManager::prefer_held(size_t g, BlockId released) {
+  BlockPool& pool = pools_[pool_of_group_[g]];
+  PrefixCache& cache = caches_[g];
+  if (pool.ref_count(released) > 0 || (cache.holds(released) && !cache.has_copies(released))) return;
+  const std::optional<BlockId> held = cache.erase(released);
+  if (!held) return;  // a copy, free now
+  pool.forget(released);
+  pool.set_findable(*held);
+  ++gains_;  // whoever shares it takes nothing from those that are cached
 }
 
 void KVCacheManager::free(RequestId id) {
@@ -175,7 +200,10 @@ void KVCacheManager::free(RequestId id) {
     BlockPool& pool = pools_[pool_of_group_[g]];
     const auto& blocks = it->second.of_group[g].blocks();
     gains_ -= pool.available();
-    for (size_t i = blocks.size(); i-- > 0;) pool.release(blocks[i]);
+    for (size_t i = blocks.size(); i-- > 0;) {
+      pool.release(blocks[i]);
+      prefer_held(g, blocks[i]);
+    }
     gains_ += pool.available();
   }
   tables_.erase(it);
@@ -184,11 +212,9 @@ void KVCacheManager::free(RequestId id) {
 void KVCacheManager::reset_prefix_cache() {
   for (size_t g = 0; g < groups_.size(); ++g) {
     BlockPool& pool = pools_[pool_of_group_[g]];
-    for (BlockId id = 0; id < pool.total(); ++id) {
-      if (!caches_[g].holds(id)) continue;
-      caches_[g].erase(id);
-      pool.forget(id);
-    }
+    for (BlockId id = 0; id < pool.total(); ++id)
+      if (caches_[g].holds(id)) pool.forget(id);
+    caches_[g].clear();
   }
   // What they hold was computed before the reset, whatever the reason for it was.
   for (auto& [id, tables] : tables_) tables.may_publish = false;
@@ -280,11 +306,24 @@ Status KVCacheManager::check_findable() const {
   return absl::OkStatus();
 }
 
+Status KVCacheManager::check_copies() const {
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    const size_t p = pool_of_group_[g];
+    for (BlockId id = 0; id < pools_[p].total(); ++id) {
+      if (pools_[p].ref_count(id) > 0 || !(caches_[g].is_copy(id) || caches_[g].has_copies(id))) continue;
+      return absl::InternalError("block " + std::to_string(id) + " of pool " + std::to_string(p) +
+                                 " is held by nobody, but is or has a copy");
+    }
+  }
+  return absl::OkStatus();
+}
+
 Status KVCacheManager::check_integrity() const {
   for (const BlockPool& pool : pools_) OMNIBUS_RETURN_IF_ERROR(pool.check_integrity());
   for (const PrefixCache& cache : caches_) OMNIBUS_RETURN_IF_ERROR(cache.check_integrity());
   OMNIBUS_RETURN_IF_ERROR(check_ref_counts());
-  return check_findable();
+  OMNIBUS_RETURN_IF_ERROR(check_findable());
+  return check_copies();
 }
 
 }  // namespace omnibus

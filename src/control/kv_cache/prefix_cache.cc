@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "omnibus/base/common/check.h"
 
@@ -9,10 +10,9 @@ namespace omnibus {
 
 PrefixCache::PrefixCache(int32_t num_blocks, int32_t tokens_per_block)
     : tokens_per_block_(static_cast<size_t>(tokens_per_block)),
-      held_(static_cast<size_t>(num_blocks)),
-      keys_(held_.size()),
-      token_ids_(held_.size() * tokens_per_block_) {
-  block_of_.reserve(held_.size());
+      entries_(static_cast<size_t>(num_blocks)),
+      token_ids_(entries_.size() * tokens_per_block_) {
+  block_of_.reserve(entries_.size());
 }
 
 std::span<const TokenId> PrefixCache::tokens_of(BlockId block) const {
@@ -29,33 +29,68 @@ std::optional<BlockId> PrefixCache::find(const Digest256& key, std::span<const T
 
 bool PrefixCache::insert(const Digest256& key, std::span<const TokenId> tokens, BlockId block) {
   OMNIBUS_CHECK(tokens.size() == tokens_per_block_, "only full blocks are cached");
-  if (holds(block) || !block_of_.try_emplace(key, block).second) return false;
-  const auto i = static_cast<size_t>(block);
-  held_[i] = true;
-  keys_[i] = key;
+  if (entry(block).role != Role::kNone) return false;
+  const auto [it, is_new] = block_of_.try_emplace(key, block);
+  if (!is_new && !find(key, tokens)) return false;
+  Entry& e = entry(block);
+  e.role = is_new ? Role::kFound : Role::kCopy;
+  e.key = key;
   std::copy(tokens.begin(), tokens.end(),
-            token_ids_.begin() + static_cast<std::ptrdiff_t>(i * tokens_per_block_));
-  return true;
+            token_ids_.begin() + block * static_cast<std::ptrdiff_t>(tokens_per_block_));
+  if (is_new) return true;
+  e.before = it->second;
+  e.next = std::exchange(entry(it->second).next, block);
+  if (e.next != kNone) entry(e.next).before = block;
+  return false;
 }
 
-void PrefixCache::erase(BlockId block) {
-  if (!holds(block)) return;
-  block_of_.erase(keys_[static_cast<size_t>(block)]);
-  held_[static_cast<size_t>(block)] = false;
+std::optional<BlockId> PrefixCache::erase(BlockId block) {
+  const Entry gone = std::exchange(entry(block), Entry{});
+  if (gone.role == Role::kNone) return std::nullopt;
+  if (gone.before != kNone) entry(gone.before).next = gone.next;
+  if (gone.next != kNone) entry(gone.next).before = gone.before;
+  if (gone.role == Role::kCopy) return std::nullopt;
+  if (gone.next == kNone) {
+    block_of_.erase(gone.key);
+    return std::nullopt;
+  }
+  block_of_.at(gone.key) = gone.next;
+  entry(gone.next).role = Role::kFound;
+  return gone.next;
+}
+
+void PrefixCache::clear() {
+  block_of_.clear();
+  std::fill(entries_.begin(), entries_.end(), Entry{});
 }
 
 Status PrefixCache::check_integrity() const {
-  size_t n = 0;
-  for (size_t i = 0; i < held_.size(); ++i) {
-    if (!held_[i]) continue;
-    ++n;
-    const auto it = block_of_.find(keys_[i]);
-    if (it == block_of_.end() || it->second != static_cast<BlockId>(i))
-      return absl::InternalError("block " + std::to_string(i) + " is not found under its own key");
+  const auto broken = [](BlockId block, const std::string& what) {
+    return absl::InternalError("block " + std::to_string(block) + " " + what);
+  };
+  size_t found = 0;
+  size_t listed = 0;
+  for (BlockId first = 0; first < static_cast<BlockId>(entries_.size()); ++first) {
+    if (!holds(first)) continue;
+    const Digest256& key = entry(first).key;
+    const auto it = block_of_.find(key);
+    if (it == block_of_.end() || it->second != first) return broken(first, "is not where its key leads");
+    ++found;
+    BlockId before = kNone;
+    for (BlockId block = first; block != kNone; block = entry(block).next) {
+      const Entry& e = entry(block);
+      if (e.role != (block == first ? Role::kFound : Role::kCopy) || e.before != before || e.key != key)
+        return broken(block, "is out of place in the list of its key");
+      before = block;
+      ++listed;
+    }
   }
-  if (n == block_of_.size()) return absl::OkStatus();
-  return absl::InternalError(std::to_string(block_of_.size()) + " keys lead to " + std::to_string(n) +
-                             " blocks");
+  const auto with_key =
+      std::count_if(entries_.begin(), entries_.end(), [](const Entry& e) { return e.role != Role::kNone; });
+  if (listed == static_cast<size_t>(with_key) && found == block_of_.size()) return absl::OkStatus();
+  return absl::InternalError(std::to_string(block_of_.size()) + " keys, of which " + std::to_string(found) +
+                             " have a block, lead to " + std::to_string(listed) + " of " +
+                             std::to_string(with_key) + " blocks that have a key");
 }
 
 }  // namespace omnibus

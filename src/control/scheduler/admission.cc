@@ -6,7 +6,6 @@
 #include "omnibus/base/common/mutant.h"
 #include "omnibus/control/scheduler/scheduler.h"
 
-#include "fair_shares.h"
 #include "sequence.h"
 #include "step_budget.h"
 #include "waiting_queue.h"
@@ -20,16 +19,38 @@ void Scheduler::count_prefix_hit(Sequence& s, int32_t n_tokens) {
   prefix_cache_hits_ += n_tokens;
 }
 
-void Scheduler::admit_waiting(SchedulerOutput& plan, StepBudget& budget) {
-  std::vector<Sequence*> admitted;
-  while (num_running() < config_.max_num_seqs && budget.tokens() > 0) {
-    Sequence* s = waiting_->next();
-    if (s == nullptr || !admit(*s, plan, budget)) break;
-    admitted.push_back(s);
+// False when nobody else is let in with this step.
+bool Scheduler::admit_next(SchedulerOutput& plan, StepBudget& budget, std::vector<Sequence*>& admitted) {
+  if (num_running() >= config_.max_num_seqs || budget.tokens() <= 0) return false;
+  Sequence* s = waiting_->next();
+  if (s == nullptr || !admit(*s, plan, budget)) return false;
+  admitted.push_back(s);
+  return true;
+}
+
+// A prompt under way that got nothing in a step which let in a later one was passed over like one that waits
+// (WaitingQueue::count_passed_over): a stream of others that go first does not keep it from ending.
+void Scheduler::count_left_out(std::span<Sequence* const> prefills, std::span<Sequence* const> left_out,
+                               std::span<Sequence* const> admitted) {
+  const auto is_first_of_tenant = [&](const Sequence* s) {
+    return *std::find_if(prefills.begin(), prefills.end(),
+                         [s](const Sequence* other) { return other->tenant == s->tenant; }) == s;
+  };
+  bool any_due = false;
+  for (Sequence* s : left_out) {
+    const bool is_first = is_first_of_tenant(s);
+    const auto passes = [&](const Sequence* a) {
+      return a->place.arrival > s->place.arrival && (is_first || a->tenant == s->tenant);
+    };
+    if (!s->place.in_turn || std::none_of(admitted.begin(), admitted.end(), passes) ||
+        ++s->passed_over < config_.max_passed_over)
+      continue;
+    s->place = {.in_turn = false, .priority = 0, .arrival = s->place.arrival};
+    any_due = true;
   }
-  // First come, first served passes nobody over.
-  const bool reorders = config_.policy != SchedulingPolicy::kFcfs || shares_->enabled();
-  if (reorders && !admitted.empty()) waiting_->count_passed_over(admitted, config_.max_passed_over);
+  if (!any_due) return;
+  std::sort(running_.begin(), running_.end(),
+            [](const Sequence* a, const Sequence* b) { return a->place < b->place; });
 }
 
 // False, and nothing has changed, when budget or blocks do not reach.

@@ -23,7 +23,7 @@ void FairShares::configure(FairSharing config) {
   for (const auto& [name, index] : index_of_) tenants_[index].weight = weight_of(name);
 }
 
-void FairShares::queue_began(size_t tenant) {
+double FairShares::lowest_queued() const {
   double lowest = last_service_;
   bool any = false;
   for (const Tenant& other : tenants_) {
@@ -31,8 +31,13 @@ void FairShares::queue_began(size_t tenant) {
     lowest = any ? std::min(lowest, other.service) : other.service;
     any = true;
   }
-  tenants_[tenant].service = std::max(tenants_[tenant].service, lowest);
-  tenants_[tenant].queued = true;
+  return lowest;
+}
+
+void FairShares::queue_began(size_t tenant, bool with_new_work) {
+  Tenant& t = tenants_[tenant];
+  if (with_new_work) t.service = std::max(t.service, lowest_queued());
+  t.queued = true;
 }
 
 void FairShares::queue_emptied(size_t tenant) {

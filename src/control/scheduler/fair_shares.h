@@ -19,17 +19,20 @@ class FairShares {
 
   // Holds for requests that come from now on; weights of known tenants at once. What was served stays served.
   void configure(FairSharing config);
-  bool enabled() const { return config_.enabled; }
   // The tenant's index; one and the same for all when sharing is off.
   size_t tenant_of(const std::string& name);
   size_t num_tenants() const { return tenants_.size(); }
-  // Called with the first request that joins an empty queue of the tenant, and when its last has left.
-  void queue_began(size_t tenant);
+  // More than one is known: also after sharing was switched off, while requests of the former tenants wait.
+  bool several() const { return tenants_.size() > 1; }
+  // Called with the first request that joins an empty queue of the tenant, and when its last has left. A
+  // preempted request brings no new work: its tenant keeps its counter.
+  void queue_began(size_t tenant, bool with_new_work);
   void queue_emptied(size_t tenant);
   void charge(size_t tenant, int32_t tokens);
   double service(size_t tenant) const { return tenants_[tenant].service; }
 
  private:
+  double lowest_queued() const;
   struct Tenant {
     double weight = 1;
     double service = 0;  // tokens / weight

@@ -55,7 +55,7 @@ void Scheduler::preempt_last(const Sequence& needy, SchedulerOutput& plan) {
   if (victim.place.arrival < needy.place.arrival && ++victim.passed_over >= config_.max_passed_over)
     victim.place = {.in_turn = false, .priority = 0, .arrival = victim.place.arrival};
   if (OMNIBUS_MUTANT(11)) victim.place.arrival = next_arrival_++;
-  waiting_->push(victim);
+  waiting_->push_preempted(victim);
 }
 
 }  // namespace omnibus

@@ -8,6 +8,7 @@
 #include "fair_shares.h"
 #include "sequence.h"
 #include "step_budget.h"
+#include "waiting_queue.h"
 
 namespace omnibus {
 namespace {
@@ -25,9 +26,7 @@ SchedulerOutput Scheduler::schedule() {
   StepBudget budget(config_.max_num_batched_tokens);
   schedule_decodes(plan, budget);
   if (step_target_ns_ > 0 && !plan.rows.empty()) budget.limit_time(step_cost_, step_target_ns_);
-  schedule_prefills(plan, budget);
-  // What was just preempted has no room yet, and nothing may overtake it.
-  if (plan.preempted.empty()) admit_waiting(plan, budget);
+  schedule_prompts(plan, budget);
   if (plan.rows.empty()) {
     // Not a step: what the workers must hear goes with the next one.
     finished_.insert(finished_.end(), plan.preempted.begin(), plan.preempted.end());
@@ -87,21 +86,40 @@ int32_t Scheduler::prefill_chunk(const Sequence& s, const StepBudget& budget) co
   return clip_chunk(s, budget.room(s.planned, std::max(kLeastChunk, chunk_alignment_)));
 }
 
-void Scheduler::schedule_prefills(SchedulerOutput& plan, StepBudget& budget) {
+std::vector<Scheduler::Sequence*> Scheduler::prefills_in_turn() const {
   std::vector<Sequence*> prefills;
   for (Sequence* s : running_)
     if (!s->decoding()) prefills.push_back(s);
-  if (shares_->enabled() && prefills.size() > 1)
-    std::stable_sort(prefills.begin(), prefills.end(), [this](const Sequence* a, const Sequence* b) {
-      if (a->place.in_turn != b->place.in_turn) return b->place.in_turn;
-      return a->place.in_turn && shares_->service(a->tenant) < shares_->service(b->tenant);
-    });
+  if (shares_->several())
+    std::stable_sort(prefills.begin(), prefills.end(),
+                     [this](const Sequence* a, const Sequence* b) { return waiting_->goes_before(*a, *b); });
+  return prefills;
+}
+
+// Prompts under way and those that wait, in one order: a long one keeps nobody waiting who goes before it.
+void Scheduler::schedule_prompts(SchedulerOutput& plan, StepBudget& budget) {
+  const std::vector<Sequence*> prefills = prefills_in_turn();
+  std::vector<Sequence*> left_out;
+  std::vector<Sequence*> admitted;
+  // What was just preempted has no room yet, and nothing may overtake it.
+  bool may_admit = plan.preempted.empty();
   for (Sequence* s : prefills) {
+    while (may_admit && !waiting_->empty() && waiting_->goes_before(*waiting_->next(), *s))
+      may_admit = admit_next(plan, budget, admitted);
     const int32_t chunk = prefill_chunk(*s, budget);
-    if (chunk == 0) continue;
+    if (chunk == 0) {
+      left_out.push_back(s);
+      continue;
+    }
     budget.take(chunk, s->planned);
     add_row(plan, *s, chunk, {});
   }
+  while (may_admit) may_admit = admit_next(plan, budget, admitted);
+  // First come, first served passes nobody over.
+  const bool reorders = config_.policy != SchedulingPolicy::kFcfs || shares_->several();
+  if (!reorders || admitted.empty()) return;
+  count_left_out(prefills, left_out, admitted);
+  waiting_->count_passed_over(admitted, config_.max_passed_over);
 }
 
 int32_t Scheduler::clip_chunk(const Sequence& s, int32_t budget) const {

@@ -6,10 +6,13 @@
 
 namespace omnibus {
 
-void Scheduler::WaitingQueue::push(Sequence& s) {
+void Scheduler::WaitingQueue::push(Sequence& s) { insert(s, true); }
+void Scheduler::WaitingQueue::push_preempted(Sequence& s) { insert(s, false); }
+
+void Scheduler::WaitingQueue::insert(Sequence& s, bool is_new) {
   if (of_tenant_.size() < shares_->num_tenants()) of_tenant_.resize(shares_->num_tenants());
   Ordered& queue = s.place.in_turn ? of_tenant_[s.tenant] : passed_over_;
-  if (s.place.in_turn && queue.empty()) shares_->queue_began(s.tenant);
+  if (s.place.in_turn && queue.empty()) shares_->queue_began(s.tenant, is_new);
   OMNIBUS_CHECK(queue.insert(&s).second, "a request waits once");
   ++size_;
 }
@@ -21,18 +24,20 @@ void Scheduler::WaitingQueue::erase(Sequence& s) {
   --size_;
 }
 
+bool Scheduler::WaitingQueue::goes_before(const Sequence& a, const Sequence& b) const {
+  if (a.place.in_turn && b.place.in_turn) {
+    const double gain = shares_->service(b.tenant) - shares_->service(a.tenant);
+    if (gain != 0) return gain > 0;
+  }
+  return a.place < b.place;
+}
+
 Scheduler::Sequence* Scheduler::WaitingQueue::next() const {
   if (!passed_over_.empty()) return *passed_over_.begin();
   Sequence* best = nullptr;
   for (const Ordered& queue : of_tenant_) {
     if (queue.empty()) continue;
-    Sequence* first = *queue.begin();
-    if (best == nullptr) {
-      best = first;
-      continue;
-    }
-    const double gain = shares_->service(best->tenant) - shares_->service(first->tenant);
-    if (gain > 0 || (gain == 0 && first->place < best->place)) best = first;
+    if (best == nullptr || goes_before(**queue.begin(), *best)) best = *queue.begin();
   }
   return best;
 }

@@ -1,6 +1,6 @@
-// WaitingQueue: requests that wait for admission, and which of them is next: those that were passed over too
-// often first, in order of arrival; then of the tenant that has been served least the first in the policy's
-// order.
+// WaitingQueue: requests that wait for admission, and which of them is next. Whose turn it is, waiting or
+// running: those that were passed over too often, in order of arrival; then of the tenant that has been
+// served least the first in the policy's order.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,13 @@ class Scheduler::WaitingQueue {
 
   bool empty() const { return size_ == 0; }
   size_t size() const { return size_; }
-  // A new request, or one that was preempted.
-  void push(Sequence& sequence);
+  void push(Sequence& sequence);  // a new request
+  void push_preempted(Sequence& sequence);
   void erase(Sequence& sequence);
   // nullptr when nobody waits.
   Sequence* next() const;
+  // Is it a's turn before b's? Changes with what their tenants are served.
+  bool goes_before(const Sequence& a, const Sequence& b) const;
   // One round is over, in which these were admitted. A request that still waits has been passed over when one
   // of them came later and is of its tenant, or it is its tenant's next: behind others of its own it waits
   // for them. Those that have been passed over `limit` times go first from now on.
@@ -37,6 +39,8 @@ class Scheduler::WaitingQueue {
     bool operator()(const Sequence* a, const Sequence* b) const { return a->place < b->place; }
   };
   using Ordered = std::set<Sequence*, Before>;
+
+  void insert(Sequence& sequence, bool is_new);
 
   FairShares* const shares_;
   Ordered passed_over_;

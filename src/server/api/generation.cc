@@ -23,7 +23,7 @@ void name_group(std::vector<GenerateRequest>& requests) {
   int64_t prompt_tokens = 0;
   for (const GenerateRequest& request : requests) {
     sequences += request.n;
-    prompt_tokens += request.n * static_cast<int64_t>(request.prompt_token_ids.size());
+    prompt_tokens += static_cast<int64_t>(request.prompt_token_ids.size());
   }
   for (GenerateRequest& request : requests) {
     request.group_sequences = sequences;

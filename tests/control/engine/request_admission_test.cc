@@ -97,6 +97,16 @@ TEST(RequestAdmission, PromptTokensThatWaitAreBounded) {
   EXPECT_EQ(door.ledger->open_requests().prompt_tokens, 6 * 32);
 }
 
+// Whatever is served can be let in: no prompt is longer than what may be open, and choices share theirs.
+TEST(RequestAdmission, TheLongestPromptGetsInBesideALightLoad) {
+  Door door(8, 100, 1);
+  EXPECT_EQ(error_detail(door.admit(129).status()).http, 400);
+  ASSERT_TRUE(door.admit(1).ok());
+  EXPECT_TRUE(door.admit(127, 8).ok());
+  EXPECT_TRUE(door.admit(1).ok());
+  EXPECT_EQ(error_detail(door.admit(1).status()).http, 429);
+}
+
 TEST(RequestAdmission, LimitsMayChange) {
   Door door(2, 3);
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(door.admit(1).ok());

@@ -148,6 +148,46 @@ TEST(KVCacheManager, TailsAreEvictedBeforeHeads) {
   }
 }
 
+// Two requests compute one text at the same time. The one whose blocks are found ends, and its memory is
+// needed: what the other still holds is found.
+TEST(KVCacheManager, WhatARequestHoldsIsNotLostWithItsCopy) {
+  for (const bool first_leaves_before : {false, true}) {
+    auto kv = make(config_of(8, {100}));
+    const Text text(counting(48));
+    ASSERT_TRUE(kv->allocate_slots(1, {.n_new = 48}));
+    ASSERT_TRUE(kv->allocate_slots(2, {.n_new = 48}));
+    kv->publish(1, text.keyed(), 48);
+    if (first_leaves_before) kv->free(1);
+    kv->publish(2, text.keyed(), 32);
+    kv->free(1);
+    EXPECT_EQ(kv->used_blocks(), 3);
+    EXPECT_EQ(kv->cached_blocks(), 1) << "what both have is there once, and the rest of the first";
+    ASSERT_TRUE(kv->allocate_slots(3, {.n_new = 5 * 16})) << "all that nobody holds";
+    EXPECT_EQ(kv->get_computed_blocks(text.keyed(), 48).n_tokens, 32);
+    kv->publish(2, text.keyed(), 48);
+    kv->free(3);
+    kv->free(2);
+    EXPECT_EQ(kv->get_computed_blocks(text.keyed(), 48).n_tokens, 48);
+    EXPECT_EQ(kv->cached_blocks(), 3);
+    EXPECT_TRUE(kv->check_integrity().ok()) << kv->check_integrity();
+  }
+}
+
+TEST(KVCacheManager, ResetForgetsCopiesToo) {
+  auto kv = make(config_of(8, {100}));
+  const Text text(counting(32));
+  for (RequestId id : {1, 2}) {
+    ASSERT_TRUE(kv->allocate_slots(id, {.n_new = 32}));
+    kv->publish(id, text.keyed(), 32);
+  }
+  kv->reset_prefix_cache();
+  kv->free(1);
+  EXPECT_EQ(kv->get_computed_blocks(text.keyed(), 32).n_tokens, 0);
+  kv->free(2);
+  EXPECT_EQ(kv->cached_blocks(), 0);
+  EXPECT_TRUE(kv->check_integrity().ok()) << kv->check_integrity();
+}
+
 TEST(KVCacheManager, SaltsShareNothing) {
   auto kv = make(config_of(8, {100}));
   const Text a(counting(32), "a");
@@ -209,6 +249,112 @@ TEST(KVCacheManager, PrefixIsValidInEveryGroup) {
   ASSERT_TRUE(aligned->allocate_slots(1, {.n_new = 64}));
   aligned->publish(1, text.keyed(), 64);
   EXPECT_EQ(aligned->get_computed_blocks(text.keyed(), 64).n_tokens, 48);
+}
+
+// Under random operations on a few texts, with shared and copied blocks: what a request has published is
+// found, and no refused demand can be met before the count of gains that the refusal named.
+struct RandomTexts {
+  explicit RandomTexts(uint32_t seed) : rng(seed) {
+    std::vector<int64_t> sizes;
+    for (int g = pick(1, 3); g > 0; --g) sizes.push_back(pick(1, 2) * 100);
+    KVCacheConfig config = config_of(pick(8, 40), sizes);
+    for (auto& group : config.groups) {
+      group.tokens_per_block = 4 << pick(0, 2);
+      group.chunk_alignment = pick(0, 2) == 0 ? 12 : 1;
+    }
+    kv = make(config);
+    for (int first = 0; first < 3; ++first) {
+      auto tokens = counting(96);
+      for (int i = 24 * first; i < 96; ++i) tokens[static_cast<size_t>(i)] += 1000 * first;
+      texts.emplace_back(std::move(tokens), "", kv->tokens_per_key());
+    }
+  }
+  int pick(int low, int high) { return std::uniform_int_distribution<int>(low, high)(rng); }
+  // Tries to admit a request for `n` tokens of a text, as the scheduler does.
+  bool admit(RequestId id, const Text& text, int32_t n) {
+    const ComputedBlocks computed = kv->get_computed_blocks(text.keyed(), n - 1);
+    return kv->allocate_slots(id, {.n_computed = computed.n_tokens, .n_new = n - computed.n_tokens}, computed)
+        .has_value();
+  }
+  void step() {
+    const auto id = static_cast<RequestId>(pick(1, 6));
+    const auto it = running.find(id);
+    if (it == running.end()) {
+      const Running fresh{&texts[static_cast<size_t>(pick(0, 2))], pick(1, 96), 0, false};
+      if (kv->fits_alone(fresh.tokens) && admit(id, *fresh.text, fresh.tokens)) running[id] = fresh;
+    } else if (pick(0, 2) > 0) {
+      Running& r = it->second;
+      r.published = std::max(r.published, pick(0, r.tokens));
+      kv->publish(id, r.text->keyed(), r.published);
+    } else {
+      kv->free(id);
+      running.erase(it);
+    }
+    if (pick(0, 200) == 0) {
+      kv->reset_prefix_cache();
+      for (auto& [other, r] : running) r.is_forgotten = true;
+    }
+  }
+  void check_found() {
+    for (const auto& [id, r] : running)
+      if (!r.is_forgotten) {
+        const int32_t most = kv->get_computed_blocks(r.text->keyed(), r.published).n_tokens;
+        ASSERT_GT(most + kUnit, r.published) << "request " << id;
+      }
+  }
+
+  struct Running {
+    const Text* text = nullptr;
+    int32_t tokens = 0;
+    int32_t published = 0;
+    bool is_forgotten = false;  // by a reset
+  };
+  static constexpr int32_t kUnit = 48;  // of all groups, at most
+  std::mt19937 rng;
+  std::unique_ptr<KVCacheManager> kv;
+  std::vector<Text> texts;
+  std::map<RequestId, Running> running;
+};
+
+TEST(KVCacheManagerProperty, WhatIsPublishedAndHeldIsFound) {
+  for (uint32_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RandomTexts t(seed);
+    for (int step = 0; step < 300 && !HasFatalFailure(); ++step) {
+      t.step();
+      ASSERT_TRUE(t.kv->check_integrity().ok()) << t.kv->check_integrity();
+      t.check_found();
+    }
+    for (RequestId id = 1; id <= 6; ++id) t.kv->free(id);
+    ASSERT_EQ(t.kv->used_blocks(), 0);
+  }
+}
+
+TEST(KVCacheManagerProperty, NoRefusedDemandIsMetBeforeItsTime) {
+  int64_t looked = 0;
+  for (uint32_t seed = 1; seed <= 400; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RandomTexts t(seed);
+    constexpr RequestId kWaits = 100;
+    int64_t retry_at = -1;
+    const Text* text = nullptr;
+    int32_t n = 0;
+    for (int step = 0; step < 300; ++step) {
+      t.step();
+      if (retry_at < 0 || t.kv->gains() >= retry_at) {
+        text = &t.texts[static_cast<size_t>(t.pick(0, 2))];
+        n = t.pick(48, 96);
+        if (!t.kv->fits_alone(n)) continue;
+        retry_at = -1;
+        if (!t.admit(kWaits, *text, n)) retry_at = t.kv->retry_at();
+        t.kv->free(kWaits);
+        continue;
+      }
+      ++looked;
+      ASSERT_FALSE(t.admit(kWaits, *text, n)) << "step " << step;
+    }
+  }
+  EXPECT_GT(looked, 1000);
 }
 
 // Conservation law under random allocate / grow / free, against a model that only counts.

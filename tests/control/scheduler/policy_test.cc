@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "scheduler_loop.h"
+#include "src/control/scheduler/fair_shares.h"
 
 namespace omnibus {
 namespace {
@@ -88,6 +89,67 @@ TEST(Policy, NobodyIsPassedOverForEver) {
       }
     }
     EXPECT_EQ(rounds, limit);
+  }
+}
+
+// Rows of each request in the steps until `id` has its first token.
+std::map<RequestId, int32_t> tokens_until_first(Loop& loop, RequestId id) {
+  std::map<RequestId, int32_t> tokens;
+  while (loop.tokens[id].empty() && loop.step())
+    for (const auto& row : loop.last_plan.rows) tokens[row.id] += row.n_tokens;
+  return tokens;
+}
+
+// A long prompt that is being read takes the whole budget of each step. Who goes before it does not wait for
+// its end.
+TEST(Policy, APromptUnderWayLetsInWhoGoesBeforeIt) {
+  for (const int32_t priority : {-10, 10, 11}) {
+    Loop loop(by_priority(config_of(4, 16)), with_blocks(400));
+    loop.add(ranked(1, 10, 1600));
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(loop.step());
+    loop.add(ranked(2, priority, 2));
+    const int before = loop.steps;
+    const auto tokens = tokens_until_first(loop, 2);
+    if (priority == -10) {
+      EXPECT_EQ(loop.steps - before, 1);
+      EXPECT_EQ(tokens.at(1), 14) << "and the long one gets the rest";
+    } else {
+      EXPECT_GE(loop.steps - before, 97) << "who goes behind it waits";
+    }
+    loop.run();
+    EXPECT_EQ(loop.tokens[1], expected(request_of(1, 1600, 4), 4096).first);
+  }
+}
+
+// First come, first served: in order of arrival, however long.
+TEST(Policy, FcfsReadsALongPromptToItsEnd) {
+  Loop loop(config_of(4, 16), with_blocks(400));
+  loop.add(request_of(1, 160, 4));
+  ASSERT_TRUE(loop.step());
+  loop.add(request_of(2, 2, 4));
+  EXPECT_EQ(tokens_until_first(loop, 2).at(1), 160 - 16 + 1) << "and one token of its answer";
+}
+
+// I7 for who runs already: a stream of urgent prompts, each as long as the budget, leaves the one under way
+// nothing; it goes first after K of them.
+TEST(Policy, APromptUnderWayIsNotLeftOutForEver) {
+  for (const int32_t limit : {1, 5, 16}) {
+    SchedulerConfig config = by_priority(config_of(4, 16));
+    config.max_passed_over = limit;
+    config.prefix_caching = false;
+    Loop loop(config, with_blocks(400));
+    loop.add(ranked(1, 100, 64));
+    ASSERT_TRUE(loop.step());
+    int left_out = 0;  // steps
+    for (RequestId id = 2; loop.tokens[1].empty(); ++id) {
+      ASSERT_LT(id, 200U) << "left out for ever";
+      loop.add(ranked(id, 0, 16, 1));
+      ASSERT_TRUE(loop.step());
+      const auto& rows = loop.last_plan.rows;
+      if (std::none_of(rows.begin(), rows.end(), [](const auto& row) { return row.id == 1; })) ++left_out;
+    }
+    EXPECT_EQ(left_out, limit);
+    loop.run();
   }
 }
 
@@ -196,6 +258,83 @@ TEST(FairSharing, IdlenessIsNoCredit) {
   }
   EXPECT_GT(tokens[false], 90) << "the other goes on";
   EXPECT_GT(tokens[true], 90) << "and it is served at once";
+}
+
+// One tenant's long prompt does not keep the others waiting until it is read.
+TEST(FairSharing, ALongPromptLetsOtherTenantsIn) {
+  SchedulerConfig config = config_of(4, 16);
+  config.fair_sharing.enabled = true;
+  Loop loop(config, with_blocks(400));
+  loop.add(of_tenant(1, "long", 1600));
+  loop.add(of_tenant(2, "long", 1600));
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(loop.step());
+  loop.add(of_tenant(3, "short", 2));
+  const int before = loop.steps;
+  tokens_until_first(loop, 3);
+  EXPECT_LE(loop.steps - before, 2);
+  loop.run();
+}
+
+// A preemption is not the tenant's doing: it keeps its counter, and is not set back to those that wait.
+TEST(FairSharing, APreemptionCostsNoShare) {
+  FairShares shares({.enabled = true, .weights = {}});
+  const size_t a = shares.tenant_of("a");
+  const size_t b = shares.tenant_of("b");
+  shares.charge(b, 1000);
+  shares.queue_began(b, true);
+  shares.charge(a, 10);
+  shares.queue_began(a, false);
+  EXPECT_EQ(shares.service(a), 10);
+  shares.queue_emptied(a);
+  shares.queue_began(a, true);
+  EXPECT_EQ(shares.service(a), 1000) << "but who comes with new work does";
+}
+
+// The same in the scheduler: of two tenants the one that was served less is preempted, and comes back first.
+TEST(FairSharing, WhoIsPreemptedComesBackInTurn) {
+  FakeWorkerOptions options;
+  options.num_blocks = 9;
+  SchedulerConfig config = config_of(2, 64);
+  config.fair_sharing.enabled = true;
+  config.prefix_caching = false;
+  Loop loop(config, options);
+  loop.add(of_tenant(1, "much", 60, 60));
+  loop.add(of_tenant(2, "little", 20, 60));
+  while (loop.busy() && loop.last_plan.preempted.empty()) {
+    ASSERT_TRUE(loop.step());
+    if (loop.steps == 2) loop.add(of_tenant(3, "much", 20, 8));
+  }
+  ASSERT_EQ(loop.last_plan.preempted, std::vector<RequestId>{2});
+  while (loop.last_plan.new_requests.empty()) ASSERT_TRUE(loop.step());
+  EXPECT_EQ(loop.last_plan.new_requests[0].request.id, 2U);
+  loop.run();
+}
+
+// Sharing that is switched off by a reload leaves former tenants' requests in the queue, whose turn still
+// goes by their service: they are passed over no more often than K times.
+TEST(FairSharing, SwitchedOffItLeavesNobodyBehind) {
+  for (const int32_t limit : {2, 16}) {
+    SchedulerConfig config = config_of(1, 64);
+    config.fair_sharing.enabled = true;
+    config.max_passed_over = limit;
+    Loop loop(config, with_blocks(400));
+    loop.add(of_tenant(1, "served much", 2000, 2));
+    while (loop.tokens[1].empty()) ASSERT_TRUE(loop.step());
+    loop.add(of_tenant(2, "served little", 4, 2));
+    loop.add(of_tenant(3, "served much", 4, 2));
+    loop.scheduler->set_fair_sharing({});
+    int rounds = 0;
+    for (RequestId id = 4; loop.tokens[3].empty(); ++id) {
+      ASSERT_LT(id, 200U);
+      loop.add(of_tenant(id, "", 4, 2));
+      loop.add(of_tenant(id + 1000, "", 4, 2));
+      for (int i = 0; i < 2; ++i) {
+        ASSERT_TRUE(loop.step());
+        if (!loop.last_plan.new_requests.empty() && loop.last_plan.new_requests[0].request.id > 3) ++rounds;
+      }
+    }
+    EXPECT_LE(rounds, limit);
+  }
 }
 
 TEST(FairSharing, BadWeightsAreRefusedByName) {

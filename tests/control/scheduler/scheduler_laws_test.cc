@@ -2,6 +2,7 @@
 // batch, the chunks, the memory, the steps in flight, the prefix cache, the policy and the aborts around it;
 // the ledger balances after every call.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <random>
 #include <set>
@@ -82,6 +83,7 @@ struct RandomRun {
   void run() {
     for (int turns = 0; more_to_come() || loop.busy(); ++turns) {
       ASSERT_LT(turns, 100000) << "no progress";
+      if (cost_rng() % 8 == 0) change_step_target();
       arrive_or_leave();
       const auto in_flight = static_cast<int32_t>(loop.planned.size() + loop.executed.size());
       switch (rng() % 4) {
@@ -97,6 +99,13 @@ struct RandomRun {
       }
       ASSERT_FALSE(testing::Test::HasFailure());
     }
+  }
+  // Costs that change under way and fit nothing: no time limit changes an answer or stops anything.
+  void change_step_target() {
+    const auto ns = [this] { return std::array{0.0, 1.0, 1e5, 1e9}[cost_rng() % 4]; };
+    const StepCost cost{ns(), ns(), ns()};
+    loop.scheduler->set_step_target(cost,
+                                    std::array<int64_t, 4>{0, 1, 5'000'000, 200'000'000}[cost_rng() % 4]);
   }
   void arrive_or_leave() {
     while (more_to_come() && rng() % 12 == 0) {
@@ -147,6 +156,7 @@ struct RandomRun {
   const RandomCase& c;
   Loop loop;
   std::mt19937 rng;
+  std::mt19937 cost_rng{c.seed};
   std::map<RequestId, Request> requests;
   std::set<RequestId> aborted;
   RequestId next = 1;

@@ -147,6 +147,12 @@ struct Loop {
   int32_t most_in_flight = 0;
 };
 
+inline fakes::FakeWorkerOptions with_blocks(int32_t num_blocks) {
+  fakes::FakeWorkerOptions options;
+  options.num_blocks = num_blocks;
+  return options;
+}
+
 inline Request request_of(RequestId id, size_t prompt_size, int32_t max_tokens, uint64_t seed = 7) {
   Request r;
   r.id = id;

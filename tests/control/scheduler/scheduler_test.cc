@@ -287,5 +287,31 @@ TEST(Scheduler, RowOfAFormerLifeIsIgnored) {
   EXPECT_EQ(loop.tokens[2], expected(request_of(2, 20, 9), 4096).first);
 }
 
+// Answers under way wait for a step as long as its target says, however long the prompt that is read beside
+// them.
+TEST(Scheduler, APrefillBesideDecodesKeepsToTheStepTarget) {
+  const StepCost cost{2e6, 1e6, 100};  // 2 ms a step, 1 ms a token, 0.1 us a pair
+  constexpr int64_t kTarget = 50'000'000;
+  Loop loop(config_of(8, 2048), with_blocks(400));
+  for (RequestId id = 1; id <= 4; ++id) loop.add(request_of(id, 8, 300));
+  ASSERT_TRUE(loop.step());
+  loop.scheduler->set_step_target(cost, kTarget);
+  loop.add(request_of(5, 1000, 2));
+  int chunks = 0;
+  for (; loop.tokens[5].empty(); ++chunks) {
+    ASSERT_TRUE(loop.step());
+    const auto& rows = loop.last_plan.rows;
+    ASSERT_EQ(rows.size(), 5U) << "every answer goes on, and so does the prompt";
+    double ns = cost.fixed_ns;
+    for (const auto& row : rows)
+      for (int32_t i = 1; i <= row.n_tokens; ++i)
+        ns += cost.per_token_ns + cost.per_kv_token_ns * (row.base_computed + i);
+    ASSERT_LE(ns, kTarget) << "step " << loop.steps;
+  }
+  EXPECT_GE(chunks, 1000 / 44);
+  EXPECT_LE(chunks, 1000 / 40) << "and uses it";
+  loop.run();
+}
+
 }  // namespace
 }  // namespace omnibus

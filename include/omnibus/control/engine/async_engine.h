@@ -61,7 +61,8 @@ struct GenerateRequest {
   std::optional<MonotonicNs> deadline;
   std::string log_id;    // the client's or the door's request id, for the log
   std::string trace_id;  // 32 hex digits of a W3C traceparent; empty: none
-  // Of all requests that a client wants taken together (a list of prompts), n times each; 0: this one alone.
+  // Of all requests that a client wants taken together (a list of prompts): n of each, each prompt once; 0:
+  // this one alone.
   int64_t group_sequences = 0;
   int64_t group_prompt_tokens = 0;
 };

@@ -61,7 +61,8 @@ class KVCacheManager {
   std::optional<GroupBlocks> allocate_slots(RequestId id, const SlotDemand& demand,
                                             const ComputedBlocks& computed = {});
   // The KV of the request's first `n_tokens` tokens is stored: what is full of its blocks can be found.
-  // Content that is there already stays where it is.
+  // Of blocks with the same content one is found, and one that a request holds before one that nobody does:
+  // no eviction loses what a request still has.
   void publish(RequestId id, const KeyedTokens& prefix, int64_t n_tokens);
   // Gives back every block of the request, the last first, so that of what stays cached the beginnings live
   // longest. Unknown ids are ignored.
@@ -71,7 +72,7 @@ class KVCacheManager {
   // requests publish nothing more.
   void reset_prefix_cache();
 
-  // A count that grows with each block that becomes free to take or can be found. After a refusal no demand
+  // A count that grows with what becomes free to take or can be found, in blocks. After a refusal no demand
   // of that request can be met before it has reached retry_at(), so that nobody need look.
   int64_t gains() const { return gains_; }
   int64_t retry_at() const { return retry_at_; }
@@ -100,8 +101,8 @@ class KVCacheManager {
   int64_t published_tokens(RequestId id) const;
 
   // Conservation law: used + free + cached = total in each pool, each block's reference count is the number
-  // of tables that hold it, and it can be found exactly when one group's prefix cache has it. INTERNAL names
-  // the block.
+  // of tables that hold it, it can be found exactly when one group's prefix cache has it, and nobody's block
+  // has copies or is one. INTERNAL names the block.
   Status check_integrity() const;
 
  private:
@@ -114,8 +115,11 @@ class KVCacheManager {
   Tables fresh_tables(const ComputedBlocks& computed) const;
   bool has_room(const Tables& tables, const SlotDemand& demand, const ComputedBlocks& computed);
   BlockId take_block(size_t pool);
+  void publish_block(size_t group, const Digest256& key, std::span<const TokenId> tokens, BlockId block);
+  void prefer_held(size_t group, BlockId released);
   Status check_ref_counts() const;
   Status check_findable() const;
+  Status check_copies() const;
 
   std::vector<KVGroupSpec> groups_;
   std::vector<size_t> pool_of_group_;
@@ -124,7 +128,8 @@ class KVCacheManager {
   std::map<RequestId, Tables> tables_;
   int64_t capacity_tokens_ = 0;
   int32_t tokens_per_key_ = 1;
-  int64_t prefix_unit_ = 1;  // tokens; a shared prefix is a multiple of this
+  int64_t prefix_unit_ = 1;      // tokens; a shared prefix is a multiple of this
+  int64_t blocks_per_unit_ = 1;  // that a prefix unit takes in one pool, at most
   int64_t gains_ = 0;
   int64_t retry_at_ = 0;
   std::vector<int64_t> wanted_;  // scratch of has_room(), by pool

@@ -2,12 +2,12 @@
 // for each request. A state machine: results depend on the calls and the injected clock alone; no I/O.
 //
 // In each step, under one token budget: (1) running requests past their prefill, in the policy's order, so
-// that no prefill starves a decode; (2) running prefills, in chunks; (3) waiting requests while rows, budget
-// and blocks last. A request gets blocks for all its known tokens when it is admitted, those of a cached
-// prefix among them, so a prefill never waits half done for memory. When a decode finds no block, the last
-// running request in the policy's order is preempted: its blocks are freed, it keeps its place in that order
-// and is recomputed later. The first in the order therefore always advances. No choice depends on the order
-// of an unordered container or on pointers. More: docs/scheduling.md.
+// that no prefill starves a decode; (2) running prefills, in chunks, and waiting requests while rows, budget
+// and blocks last, each when it is its turn. A request gets blocks for all its known tokens when it is
+// admitted, those of a cached prefix among them, so a prefill never waits half done for memory. When a decode
+// finds no block, the last running request in the policy's order is preempted: its blocks are freed, it keeps
+// its place in that order and is recomputed later. The first in the order therefore always advances. No
+// choice depends on the order of an unordered container or on pointers. More: docs/scheduling.md.
 //
 // Several steps may be in flight: planned, and not yet updated. Workers run them in the order of their plans,
 // so what a plan frees may be used by the next one, and a row may take its input from a row of the step
@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -159,13 +160,16 @@ class Scheduler {
   bool may_decode(const Sequence& sequence) const;
   size_t decode_rows_per_step() const;
   void cut_drafts(Sequence& sequence, int64_t budget) const;
-  void schedule_prefills(SchedulerOutput& plan, StepBudget& budget);
+  void schedule_prompts(SchedulerOutput& plan, StepBudget& budget);
+  std::vector<Sequence*> prefills_in_turn() const;
   // Tokens that may be computed now: within the budget, cut at the alignment.
   int32_t clip_chunk(const Sequence& sequence, int32_t budget) const;
   int32_t prefill_chunk(const Sequence& sequence, const StepBudget& budget) const;
   void add_row(SchedulerOutput& plan, Sequence& sequence, int32_t n_tokens, GroupBlocks new_blocks);
   // admission.cc
-  void admit_waiting(SchedulerOutput& plan, StepBudget& budget);
+  bool admit_next(SchedulerOutput& plan, StepBudget& budget, std::vector<Sequence*>& admitted);
+  void count_left_out(std::span<Sequence* const> prefills, std::span<Sequence* const> left_out,
+                      std::span<Sequence* const> admitted);
   bool admit(Sequence& sequence, SchedulerOutput& plan, StepBudget& budget);
   void count_prefix_hit(Sequence& sequence, int32_t n_tokens);
   // prefix_keys.cc
