@@ -290,23 +290,29 @@ TEST(FairSharing, APreemptionCostsNoShare) {
   EXPECT_EQ(shares.service(a), 1000) << "but who comes with new work does";
 }
 
-// The same in the scheduler: of two tenants the one that was served less is preempted, and comes back first.
+// The same in the scheduler: who was served less is preempted and comes back before who waits, who would go
+// first if both had been served alike.
 TEST(FairSharing, WhoIsPreemptedComesBackInTurn) {
-  FakeWorkerOptions options;
-  options.num_blocks = 9;
-  SchedulerConfig config = config_of(2, 64);
+  SchedulerConfig config = by_priority(config_of(2, 64));
   config.fair_sharing.enabled = true;
   config.prefix_caching = false;
-  Loop loop(config, options);
-  loop.add(of_tenant(1, "much", 60, 60));
-  loop.add(of_tenant(2, "little", 20, 60));
-  while (loop.busy() && loop.last_plan.preempted.empty()) {
+  Loop loop(config, with_blocks(9));
+  loop.add(of_tenant(1, "served", 60, 1));
+  loop.run();
+  loop.add(of_tenant(2, "other", 60, 60));
+  loop.add(of_tenant(3, "victim", 20, 60));
+  while (loop.busy() && loop.scheduler->num_preemptions() == 0) {
     ASSERT_TRUE(loop.step());
-    if (loop.steps == 2) loop.add(of_tenant(3, "much", 20, 8));
+    if (loop.scheduler->num_running() < 2 || loop.scheduler->num_waiting() > 0) continue;
+    Request urgent = of_tenant(4, "served", 20, 8);
+    urgent.priority = -1;
+    loop.add(urgent);
   }
-  ASSERT_EQ(loop.last_plan.preempted, std::vector<RequestId>{2});
-  while (loop.last_plan.new_requests.empty()) ASSERT_TRUE(loop.step());
-  EXPECT_EQ(loop.last_plan.new_requests[0].request.id, 2U);
+  ASSERT_EQ(loop.last_plan.preempted, std::vector<RequestId>{3});
+  do {
+    ASSERT_TRUE(loop.step());
+  } while (loop.last_plan.new_requests.empty());
+  EXPECT_EQ(loop.last_plan.new_requests[0].request.id, 3U);
   loop.run();
 }
 
