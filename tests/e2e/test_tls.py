@@ -237,7 +237,7 @@ def test_a_readable_key_is_warned_of(own_replay, tmp_path):
     mine = Certificate(tmp_path, "mine")
     mine.key.chmod(0o644)
     server = own_replay(HELLO, *mine.flags())
-    assert "every user of this machine can read" in server.log()
+    server.wait_logged("every user of this machine can read")
     plain = requests.get(server.url + "/health", verify=str(mine.certificate), timeout=10)
     assert plain.status_code == 200
     assert server.stop() == 0

@@ -54,6 +54,10 @@ class Server:
     def log(self):
         return self.log_path.read_text(errors="replace")[-4000:]
 
+    def wait_logged(self, text):
+        """A thread of its own writes the log: what is said there may come after the answer."""
+        wait_until(lambda: text in self.log(), 20, f"a line of the log with: {text}")
+
     def json_log(self):
         """Every line of the log, of a server with --log-format json: whole lines, each an object with ts, level, msg."""
         text = self.log_path.read_text(encoding="utf-8")

@@ -212,7 +212,7 @@ def test_s08_a_key_file_for_everybody_is_warned_of(own_replay, tmp_path):
     path.write_text("sk-file\n")
     path.chmod(0o644)
     server = own_replay(HELLO, "--api-key-file", str(path))
-    assert f"every user of this machine can read '{path}'" in server.log()
+    server.wait_logged(f"every user of this machine can read '{path}'")
 
 
 def test_s08_key_file(own_replay, tmp_path):
