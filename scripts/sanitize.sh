@@ -29,7 +29,8 @@ step() {
 
 # A report names its place and goes into a file of its own; the process goes on, and ends with code 66.
 common="exitcode=66 halt_on_error=0 log_path=$results/report"
-export ASAN_OPTIONS="$common detect_leaks=1 detect_stack_use_after_return=1"
+# No detect_stack_use_after_return: its frames are not aligned for vectors of 64 bytes (GCC bug 110027, in GCC 12).
+export ASAN_OPTIONS="$common detect_leaks=1 detect_stack_use_after_return=0"
 export UBSAN_OPTIONS="$common print_stacktrace=1"
 export TSAN_OPTIONS="$common second_deadlock_stack=1 suppressions=$root/tests/sanitizers/tsan.supp"
 export OMNIBUS_SANITIZER="$preset" # bars of memory are not judged: sanitizers use much of it themselves
