@@ -40,7 +40,7 @@ if [ "$preset" = tsan ]; then
   # Everything that has threads. Communicators: the kinds whose code is ours.
   programs="test_common test_comm test_engine test_executor test_scheduler test_kv_cache test_worker test_server_http
     test_server_api test_client"
-  targets="omnibus_replay_program $programs"
+  targets="omnibus_program omnibus_replay_program $programs" # the former for tests of the command line alone
   files="tests/fault tests/e2e/test_admin.py tests/e2e/test_chat_shape.py tests/e2e/test_deadline.py
     tests/e2e/test_drain.py tests/e2e/test_grpc.py tests/e2e/test_observability.py tests/e2e/test_priority.py
     tests/e2e/test_reload.py tests/e2e/test_stop_strings.py tests/security/test_s13_http.py
