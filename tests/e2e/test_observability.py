@@ -258,7 +258,8 @@ def test_a_failed_request_has_its_line(own_replay):
     (line,) = server.logged_requests("bad")
     check_phases(line)
     assert line["finish_reason"] == "error" and line["error"] == "INTERNAL"
-    refused = [l for l in server.json_log() if l["msg"] == "http request not served"]
+    not_served = lambda: [l for l in server.json_log() if l["msg"] == "http request not served"]  # noqa: E731
+    refused = wait_until(not_served, 10, "the line of the answer")
     assert [l["request_id"] for l in refused] == ["bad"] and refused[0]["status"] == 500 and refused[0]["level"] == "warning"
     assert total(scrape(server), "vllm:request_success_total", finished_reason="error") == 1
     assert server.stop() == 0
