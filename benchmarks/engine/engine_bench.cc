@@ -53,6 +53,7 @@ class Bench {
     config.max_num_seqs = rows;
     config.max_num_batched_tokens = 512 + rows;
     config.max_waiting_requests = 1 << 20;  // the ledger hears of ends on the text thread: late
+    config.max_waiting_tokens = int64_t{1} << 40;
     SchedulerConfig scheduler;
     scheduler.max_model_len = config.max_model_len;
     scheduler.max_num_seqs = config.max_num_seqs;
