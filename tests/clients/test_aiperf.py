@@ -203,8 +203,8 @@ def test_bench_serve_and_aiperf_agree_where_the_time_is_known(profile, own_repla
 
 
 def test_bench_serve_and_aiperf_agree(profile, real, capsys):
-    """The real program shares the processors with its clients, and aiperf takes more of them: the server itself is then slower
-    by what it says as well. Each client's times are therefore held against the server's own, of the same requests."""
+    """The real program shares the processors with its clients, and on two cores it is slower under aiperf by its own clock, too.
+    Each client's times are therefore held against the server's own, of the same requests."""
     rounds = in_turns(profile, real)
     show(rounds, capsys)
     for name in SERVERS_OWN:
