@@ -233,7 +233,8 @@ def test_f21_soak(own_replay, figures):
         done += REQUESTS // BATCHES
         wait_until(metrics.balanced, 10, f"a balanced ledger after {done} requests (seed {seed})\n{server.log()}")
         wait_until(lambda: descriptors(server.process.pid) <= opened, 10, f"closed connections after {done} requests (seed {seed})")
-        flat = flat or Flat(server)  # from the 10 % mark on
+        if done >= REQUESTS / 10 and time.monotonic() - start >= SECONDS / 10:
+            flat = flat or Flat(server)  # from the 10 % mark on
     seconds, growth = time.monotonic() - start, flat.growth()
     assert metrics("vllm:num_preemptions_total") > 0
     assert metrics("vllm:request_success_total", finished_reason="error") == traffic.counts.get("not_a_number", 0)
