@@ -34,7 +34,7 @@ common="exitcode=66 halt_on_error=0 log_path=$results/report"
 export ASAN_OPTIONS="$common detect_leaks=1 detect_stack_use_after_return=0 quarantine_size_mb=16"
 export UBSAN_OPTIONS="$common print_stacktrace=1"
 export TSAN_OPTIONS="$common second_deadlock_stack=1 suppressions=$root/tests/sanitizers/tsan.supp"
-export OMNIBUS_SANITIZER="$preset" # bars of memory are not judged: sanitizers use much of it themselves
+export OMNIBUS_TEST_SANITIZER="$preset" # bars of memory are not judged: sanitizers use much of it themselves
 unset OMNIBUS_TEST_MODEL
 
 if [ "$preset" = tsan ]; then

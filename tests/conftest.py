@@ -14,17 +14,24 @@ from harness.server import Server, replay_command  # noqa: E402
 
 
 class Pool:
-    """Servers by script and flags: equal ones are shared, all end with the session, each must end well."""
+    """Servers by script and flags: equal ones are shared, each must end well. `keep` ends those that were not asked for lately."""
 
     def __init__(self, folder):
         self.folder = folder
-        self.servers = {}
+        self.servers = {}  # the one asked for last is last
 
     def __call__(self, script, *flags):
         key = (script, flags)
-        if key not in self.servers:
-            self.servers[key] = self.start(script, *flags)
-        return self.servers[key]
+        server = self.servers.pop(key, None) or self.start(script, *flags)
+        self.servers[key] = server
+        return server
+
+    def keep(self, count):
+        while len(self.servers) > count:
+            _, flags = oldest = next(iter(self.servers))
+            server = self.servers.pop(oldest)
+            assert server.stop() == 0, f"{flags}\n{server.log()}"
+            server.close()
 
     def start(self, script, *flags):
         """A server of the caller's own; the caller stops it."""
@@ -37,9 +44,14 @@ class Pool:
 def pool(tmp_path_factory):
     pool = Pool(tmp_path_factory.mktemp("scripts"))
     yield pool
-    for (_, flags), server in pool.servers.items():
-        assert server.stop() == 0, f"{flags}\n{server.log()}"
-        server.close()
+    pool.keep(0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_servers(pool):
+    """Between files, where nobody holds one: with sanitizers a server takes a quarter of a GiB."""
+    yield
+    pool.keep(8)
 
 
 @pytest.fixture

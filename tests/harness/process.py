@@ -31,4 +31,4 @@ def allow_descriptors(count):
 
 def sanitized():
     """Whether the programs are built with a sanitizer, whose own memory says nothing about theirs."""
-    return bool(os.environ.get("OMNIBUS_SANITIZER"))
+    return bool(os.environ.get("OMNIBUS_TEST_SANITIZER"))
