@@ -1,5 +1,7 @@
 // omnibus bench serve: measures a server under load.
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <fstream>
 
 #include <fmt/format.h>
@@ -44,14 +46,25 @@ StatusOr<client::Endpoint> endpoint_of(const BenchServeConfig& config) {
   return endpoint;
 }
 
-StatusOr<std::string> model_of(const BenchServeConfig& config, client::HttpClient& http) {
+// Why /v1/models gave no model, and what helps.
+Status no_model(const BenchServeConfig& config, const client::Endpoint& endpoint, int status) {
+  const char* hint = "--model names one";
+  if (status == 401 || status == 403)
+    hint = config.api_key.empty() ? "it wants a key: OPENAI_API_KEY" : "it refuses the key in OPENAI_API_KEY";
+  else if (status == 404 && endpoint.prefix.ends_with("/v1"))
+    hint = "--base-url goes without /v1";
+  return absl::UnavailableError(
+      fmt::format("GET {}/v1/models: status {}, and no model is named ({})", endpoint.url(), status, hint));
+}
+
+StatusOr<std::string> model_of(const BenchServeConfig& config, const client::Endpoint& endpoint,
+                               client::HttpClient& http) {
   if (!config.model.empty()) return config.model;
   OMNIBUS_ASSIGN_OR_RETURN(const client::HttpAnswer answer, http.get("/v1/models"));
   const auto body = nlohmann::json::parse(answer.body, nullptr, /*allow_exceptions=*/false);
   const nlohmann::json::json_pointer first("/data/0/id");
   if (answer.status != 200 || !body.contains(first) || !body[first].is_string()) {
-    return absl::UnavailableError(
-        fmt::format("GET /v1/models: status {}, and no model is named (--model names one)", answer.status));
+    return no_model(config, endpoint, answer.status);
   }
   return body[first].get<std::string>();
 }
@@ -63,11 +76,11 @@ struct Setup {
 };
 
 // Warm-ups are the plan's first requests: other prompts than those that are measured.
-StatusOr<Setup> set_up(const BenchServeConfig& config) {
+StatusOr<Setup> set_up(const BenchServeConfig& config, const client::Endpoint& endpoint) {
   Setup setup;
-  OMNIBUS_ASSIGN_OR_RETURN(setup.job.endpoint, endpoint_of(config));
+  setup.job.endpoint = endpoint;
   client::HttpClient http(setup.job.endpoint, kSetupTimeout);
-  OMNIBUS_ASSIGN_OR_RETURN(setup.model, model_of(config, http));
+  OMNIBUS_ASSIGN_OR_RETURN(setup.model, model_of(config, endpoint, http));
   setup.job.path = config.endpoint;
   setup.job.stream = config.stream;
   setup.job.max_concurrency = config.max_concurrency.value_or(0);
@@ -98,6 +111,10 @@ std::string prompts_text(const client::Prompts& prompts) {
   return fmt::format("{} of {} exact, by the server's /tokenize", prompts.exact, all);
 }
 
+Status cannot_write(const std::string& name) {
+  return absl::UnavailableError(fmt::format("cannot write '{}': {}", name, std::strerror(errno)));
+}
+
 std::string result_name(const BenchServeConfig& config) {
   if (!config.result_filename.empty()) return config.result_filename;
   return fmt::format("bench-serve-{}.json", wall_clock_seconds());
@@ -116,7 +133,7 @@ Status save(const BenchServeConfig& config, const Setup& setup, const client::Lo
   // Messages come from the server: they may be no UTF-8.
   out << json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
   out.close();
-  if (!out) return absl::UnavailableError(fmt::format("cannot write '{}'", name));
+  if (!out) return cannot_write(name);
   fmt::print("{:<34}{}\n", "result file", name);
   return {};
 }
@@ -124,7 +141,7 @@ Status save(const BenchServeConfig& config, const Setup& setup, const client::Lo
 // Before the run: a long one must not end in a file that cannot be written. What is in it stays until then.
 Status check_writable(const std::string& name) {
   std::ofstream out(name, std::ios::binary | std::ios::app);
-  if (!out) return absl::UnavailableError(fmt::format("cannot write '{}'", name));
+  if (!out) return cannot_write(name);
   return {};
 }
 
@@ -138,12 +155,17 @@ int report_printable(const Status& status) {
 int bench_serve_command(const BenchServeConfig& config) {
   stop_on_signals();
   raise_descriptor_limit();
+  const auto endpoint = endpoint_of(config);
+  if (!endpoint.ok()) {
+    report_failure(absl::InvalidArgumentError("--base-url: " + status_message(endpoint.status())));
+    return kExitUsage;
+  }
   const std::string result_file = result_name(config);
   if (config.save_result) {
     if (const Status writable = check_writable(result_file); !writable.ok()) return report_failure(writable);
   }
   const SteadyClock clock;
-  auto setup = set_up(config);
+  auto setup = set_up(config, *endpoint);
   if (!setup.ok()) return report_printable(setup.status());
   fmt::print("{:<34}{} ({})\n{:<34}{}\n{:<34}{}\n", "server", config.base_url, config.endpoint, "model",
              client::printable(setup->model), "lengths of prompts", prompts_text(setup->prompts));

@@ -10,6 +10,7 @@ namespace omnibus::client {
 namespace {
 
 constexpr size_t kMaxDepth = 512;
+constexpr int64_t kMostTokens = std::numeric_limits<int32_t>::max();  // of one request
 
 // The path of keys to the present value, with arrays as "*": choices * delta content.
 class EventReader final : public nlohmann::json_sax<nlohmann::json> {
@@ -87,6 +88,7 @@ class EventReader final : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool number(int64_t value) {
+    if (value < 0 || value > kMostTokens) return scalar();  // no count of tokens
     if (path_.size() == 2 && path_[0] == "usage") {
       if (path_[1] == "prompt_tokens") event_.prompt_tokens = value;
       if (path_[1] == "completion_tokens") event_.completion_tokens = value;

@@ -96,6 +96,16 @@ TEST(AnswerEvent, ToolCallsAreOutputAndErrorsHaveTheirMessage) {
   EXPECT_FALSE(read_answer_event(R"({"error":null})")->has_error);
 }
 
+TEST(AnswerEvent, NumbersThatCountNothingAreNoUsage) {
+  for (const char* n : {"-5", "9223372036854775807", "18446744073709551615", "2147483648", "1.5", "\"7\""}) {
+    const auto event = read_answer_event(std::string(R"({"usage":{"completion_tokens":)") + n + "}}");
+    ASSERT_TRUE(event) << n;
+    EXPECT_FALSE(event->completion_tokens) << n;
+  }
+  EXPECT_EQ(read_answer_event(R"({"usage":{"completion_tokens":2147483647}})")->completion_tokens,
+            2147483647);
+}
+
 TEST(AnswerEvent, WhatIsNoObjectIsNone) {
   for (const char* text : {"", " ", "[1]", "7", "\"x\"", "{", "{}{}", "{\"a\":}", "null", "{\"a\":1}x"}) {
     EXPECT_FALSE(read_answer_event(text)) << text;

@@ -249,6 +249,7 @@ def test_statuses(hello):
     for text in ("{", "[]", '"x"', '{"messages": NaN}', '{"temperature": 1e999}', b"\xff{}", "{}x"):
         bad = requests.post(url + CHAT, data=text, timeout=10)
         assert bad.status_code == 400 and bad.json()["error"]["type"] == "invalid_request_error", text
+        assert bad.json()["error"]["param"] == ("temperature" if "1e999" in str(text) else None), text
     plain = requests.post(
         url + CHAT, data='{"messages":[{"role":"user","content":"hello"}]}', headers={"Content-Type": "text/plain"}, timeout=10
     )

@@ -522,9 +522,25 @@ def test_over_tls(own_replay, tmp_path):
     assert missing.returncode == 1 and "none.pem" in missing.stderr
 
 
+@pytest.mark.parametrize("status,prefix,hint", [(401, "", "OPENAI_API_KEY"), (404, "/v1", "without /v1"), (500, "", "--model")])
+def test_no_model_to_be_had_says_what_helps(fake, status, prefix, hint):
+    def refuse(connection, path, body):
+        connection.sendall(answer(f"{status} Refused", "application/json", b"{}"))
+        return True
+
+    server = fake(refuse)
+    run = bench("--base-url", server.url + prefix, "--num-prompts", 1, env={**os.environ, "OPENAI_API_KEY": ""})
+    assert run.returncode == 1 and f"{server.url}{prefix}/v1/models: status {status}" in run.stderr and hint in run.stderr
+
+
+def test_a_base_url_that_is_none_is_a_wrong_command_line():
+    run = bench("--base-url", "foo")
+    assert run.returncode == 2 and "--base-url: 'foo' is not the URL" in run.stderr
+
+
 def test_a_result_file_that_cannot_be_written(fake, tmp_path):
     """Is noticed before anything is sent."""
     server = fake(behaving((answer(body=WHOLE), True)))
     run = bench("--base-url", server.url, "--num-prompts", 1, "--random-output-len", 1, "--random-input-len", 4,
                 "--result-filename", tmp_path / "no" / "x.json")  # fmt: skip
-    assert run.returncode == 1 and "cannot write" in run.stderr and not server.requests
+    assert run.returncode == 1 and "x.json': No such file" in run.stderr and not server.requests

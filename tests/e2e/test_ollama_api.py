@@ -222,7 +222,7 @@ def test_wrong_messages(hello):
 
 @pytest.mark.parametrize("body,text", [
     (b"", "missing request body"), (b" \n", "missing request body"), (b"[]", "object"), (b"{", "JSON"),
-    (b'{"model":"\xff"}', "UTF-8"), (b'{"model": 1e999}', "JSON"), (b"[" * 100000, "JSON")])
+    (b'{"model":"\xff"}', "UTF-8"), (b'{"model": 1e999}', "model has a number"), (b"[" * 100000, "JSON")])
 def test_wrong_bodies(hello, body, text):
     for path in ("/api/generate", "/api/chat", "/api/show", "/api/copy"):
         answer = requests.post(hello.url + path, data=body, timeout=10)

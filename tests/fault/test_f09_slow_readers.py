@@ -118,6 +118,8 @@ def test_f9_nobody_waits_for_a_reader_that_sleeps(own_replay, figures):
         script(says(piece, when="slow", eos=False), says("ok"), max_model_len=20000, num_blocks=20000),
         "--max-num-seqs",
         "16",
+        "--stall-timeout",
+        "120",
     )
     before = rss_bytes(server.process.pid)
     slow = [ask_for_stream(server, "slow", tokens, window=32768) for _ in range(readers)]

@@ -50,7 +50,8 @@ void declare_engine(OptionSet& options, EngineOptions& engine, const char* budge
               "Memory for the KV cache in MiB; 0: 25 % of the memory limit, and no more than can be used");
   options.add("tensor-parallel-size", engine.tensor_parallel_size, 1, 4096, "Devices that share each layer");
   options.add("pipeline-parallel-size", engine.pipeline_parallel_size, 1, 4096, "Stages of layers");
-  options.add("seed", engine.seed, "Makes requests that bring no seed repeatable (default: random)");
+  options.add("seed", engine.seed,
+              "The n-th request without a seed draws the same in each run of the server (default: random)");
 }
 
 // What concerns an engine of many requests.

@@ -12,6 +12,8 @@ using DomParser = nlohmann::detail::json_sax_dom_parser<Json>;
 // Each inserted key is compared with those before it; this bounds the comparisons of one body.
 constexpr size_t kMaxKeyComparisons = size_t{64} << 20;
 
+Status not_json(const std::string& why) { return absl::InvalidArgumentError("Body is not JSON: " + why); }
+
 class Guard : public DomParser {
  public:
   explicit Guard(Json& target) : DomParser(target, /*allow_exceptions_=*/false) {}
@@ -19,16 +21,18 @@ class Guard : public DomParser {
   bool start_object(std::size_t size) { return enter() && DomParser::start_object(size); }
   bool start_array(std::size_t size) { return enter() && DomParser::start_array(size); }
   bool end_object() {
-    keys_.pop_back();
+    open_.pop_back();
     return DomParser::end_object();
   }
   bool end_array() {
-    keys_.pop_back();
+    open_.pop_back();
     return DomParser::end_array();
   }
   bool key(std::string& name) {
-    comparisons_ += keys_.back();
-    if (++keys_.back() > kMaxJsonKeys) {
+    Level& level = open_.back();
+    comparisons_ += level.keys;
+    level.key = name;
+    if (++level.keys > kMaxJsonKeys) {
       return fail(fmt::format("an object has more than {} keys", kMaxJsonKeys));
     }
     if (comparisons_ > kMaxKeyComparisons) return fail("there are too many objects with many keys");
@@ -38,42 +42,57 @@ class Guard : public DomParser {
   bool parse_error(std::size_t position, const std::string& /*token*/, const Exception& error) {
     // Not the library's text: it quotes the body at length.
     const bool utf8 = std::string_view(error.what()).find("ill-formed UTF-8") != std::string_view::npos;
-    const char* what = error.id == 406 ? "a number is out of range" : utf8 ? "invalid UTF-8" : "syntax error";
-    return fail(fmt::format("{} at byte {}", what, position));
+    if (error.id == 406) {
+      const std::string where = field();
+      problem_ = invalid_field(where, fmt::format("{} has a number that no double holds, at byte {}",
+                                                  where.empty() ? "Body" : where, position));
+      return false;
+    }
+    return fail(fmt::format("{} at byte {}", utf8 ? "invalid UTF-8" : "syntax error", position));
   }
 
-  const std::string& message() const { return message_; }
+  const Status& problem() const { return problem_; }
 
  private:
+  struct Level {  // of an open array or object
+    size_t keys = 0;
+    std::string key;  // the last one
+  };
+
   bool enter() {
-    keys_.push_back(0);
-    return keys_.size() <= kMaxJsonDepth || fail(fmt::format("nested more than {} deep", kMaxJsonDepth));
+    open_.emplace_back();
+    return open_.size() <= kMaxJsonDepth || fail(fmt::format("nested more than {} deep", kMaxJsonDepth));
   }
-  bool fail(std::string message) {
-    message_ = std::move(message);
+  bool fail(const std::string& message) {
+    problem_ = not_json(message);
     return false;
   }
+  // Where the parser is, as far as keys tell: the item of an array has none.
+  std::string field() const {
+    std::string path;
+    for (const Level& level : open_) {
+      if (level.key.empty()) break;
+      path += (path.empty() ? "" : ".") + level.key;
+    }
+    return path;
+  }
 
-  std::vector<size_t> keys_;  // per open value: keys so far
+  std::vector<Level> open_;
   size_t comparisons_ = 0;
-  std::string message_;
+  Status problem_;
 };
 
 }  // namespace
 
 StatusOr<Json> parse_json(std::string_view text) {
-  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos)
-    return absl::InvalidArgumentError("Body is not JSON: the body is empty");
-  if (text.starts_with("\xef\xbb\xbf"))
-    return absl::InvalidArgumentError("Body is not JSON: byte order mark");
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) return not_json("the body is empty");
+  if (text.starts_with("\xef\xbb\xbf")) return not_json("byte order mark");
   // The lexer takes NUL for the end of its input, and would not look at what follows.
   if (const size_t nul = text.find('\0'); nul != std::string_view::npos)
-    return absl::InvalidArgumentError(fmt::format("Body is not JSON: syntax error at byte {}", nul + 1));
+    return not_json(fmt::format("syntax error at byte {}", nul + 1));
   Json root;
   Guard guard(root);
-  if (!Json::sax_parse(text, &guard)) {
-    return absl::InvalidArgumentError("Body is not JSON: " + guard.message());
-  }
+  if (!Json::sax_parse(text, &guard)) return guard.problem();
   return root;
 }
 

@@ -130,5 +130,13 @@ TEST(JsonBody, ErrorsSayWhatIsWrong) {
   EXPECT_EQ(says("{\"a\":]"), "Body is not JSON: syntax error at byte 6");
 }
 
+TEST(JsonBody, ANumberOutOfRangeNamesItsField) {
+  const auto field = [](std::string_view text) { return error_detail(parse_json(text).status()).param; };
+  EXPECT_EQ(field(R"({"n":1,"temperature":1e999})"), "temperature");
+  EXPECT_EQ(field(R"({"a":{"b":2},"options":{"top_k":1,"seed":-1e999}})"), "options.seed");
+  EXPECT_EQ(field(R"({"messages":[{"role":1e999}]})"), "messages");
+  EXPECT_EQ(field("[1e999]"), "");
+}
+
 }  // namespace
 }  // namespace omnibus
