@@ -11,6 +11,8 @@ using DomParser = nlohmann::detail::json_sax_dom_parser<Json>;
 
 // Each inserted key is compared with those before it; this bounds the comparisons of one body.
 constexpr size_t kMaxKeyComparisons = size_t{64} << 20;
+// No field has a longer name: what a client sends as one is neither kept nor quoted.
+constexpr size_t kMaxFieldName = 64;
 
 Status not_json(const std::string& why) { return absl::InvalidArgumentError("Body is not JSON: " + why); }
 
@@ -31,7 +33,7 @@ class Guard : public DomParser {
   bool key(std::string& name) {
     Level& level = open_.back();
     comparisons_ += level.keys;
-    level.key = name;
+    level.key = name.size() <= kMaxFieldName ? name : "";
     if (++level.keys > kMaxJsonKeys) {
       return fail(fmt::format("an object has more than {} keys", kMaxJsonKeys));
     }
@@ -40,14 +42,14 @@ class Guard : public DomParser {
   }
   template <class Exception>
   bool parse_error(std::size_t position, const std::string& /*token*/, const Exception& error) {
-    // Not the library's text: it quotes the body at length.
-    const bool utf8 = std::string_view(error.what()).find("ill-formed UTF-8") != std::string_view::npos;
     if (error.id == 406) {
       const std::string where = field();
       problem_ = invalid_field(where, fmt::format("{} has a number that no double holds, at byte {}",
                                                   where.empty() ? "Body" : where, position));
       return false;
     }
+    // Not the library's text: it quotes the body at length.
+    const bool utf8 = std::string_view(error.what()).find("ill-formed UTF-8") != std::string_view::npos;
     return fail(fmt::format("{} at byte {}", utf8 ? "invalid UTF-8" : "syntax error", position));
   }
 
@@ -56,7 +58,7 @@ class Guard : public DomParser {
  private:
   struct Level {  // of an open array or object
     size_t keys = 0;
-    std::string key;  // the last one
+    std::string key;  // the last one; empty when it is no field's name
   };
 
   bool enter() {

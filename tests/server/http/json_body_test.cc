@@ -136,6 +136,7 @@ TEST(JsonBody, ANumberOutOfRangeNamesItsField) {
   EXPECT_EQ(field(R"({"a":{"b":2},"options":{"top_k":1,"seed":-1e999}})"), "options.seed");
   EXPECT_EQ(field(R"({"messages":[{"role":1e999}]})"), "messages");
   EXPECT_EQ(field("[1e999]"), "");
+  EXPECT_EQ(field(R"({"options":{")" + std::string(100'000, 'x') + R"(":1e999}})"), "options");
 }
 
 }  // namespace

@@ -15,8 +15,8 @@ using Json = nlohmann::ordered_json;
 inline constexpr int kMaxJsonDepth = 64;
 inline constexpr size_t kMaxJsonKeys = 8192;  // per object: ordered_json inserts in linear time
 
-// One JSON value and nothing after it. 400 for anything else: bad UTF-8, a BOM, NaN, numbers beyond double,
-// nesting or objects beyond the limits. Duplicate keys: the last wins.
+// One JSON value and nothing after it. 400 for anything else: bad UTF-8, a BOM, NaN, numbers beyond double
+// (param names the field), nesting or objects beyond the limits. Duplicate keys: the last wins.
 StatusOr<Json> parse_json(std::string_view text);
 
 // Compact text; invalid UTF-8 comes out as U+FFFD, so it never throws.
